@@ -184,6 +184,8 @@ double Norm::MostProduct(const std::vector<func::Octave>& table) const {
   return most;
 }
 
+double Norm::HardLength() const { return MostProduct(rsqrt) * One(-shift) + 0.5 * std::sqrt(double(dim)); }
+
 RowBound Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const Edge& z = in[0];
   const double most = std::max(MostProduct(rsqrt), MostProduct(steps));

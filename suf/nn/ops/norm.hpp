@@ -54,6 +54,8 @@ struct Norm : OperatorBase<Norm> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
   // Returns the key bits of both bundles for `count` rows. `shared`: the result's owed word is dealt.
   int64_t KeyBits(int64_t count, bool shared) const;
+  // Returns the bound of a part's length for every text, at the result's scale.
+  double HardLength() const;
 
  private:
   double LongestPart(const RowBound& z) const;

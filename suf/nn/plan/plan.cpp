@@ -1,202 +1,18 @@
 // The plan as JSON text: a writer and a strict reader of the fields that operators list (fields.hpp).
 #include "suf/nn/plan/plan.hpp"
 
-#include <nlohmann/json.hpp>
-#include <set>
-
-#include "suf/base/digest.hpp"
-#include "suf/base/json.hpp"
-#include "suf/base/printable.hpp"
-#include "suf/func/text.hpp"
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/nn/ops/residual.hpp"
+#include "suf/nn/plan/internal/plan_json.hpp"
 
 namespace suf::nn {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64, kNameCharacters = 24;
 // The limits of a plan's bytes, and of its nodes times its classes. They are many times the needs of a model with 48
 // layers and 8 variants.
 constexpr size_t kMostBytes = size_t{1} << 28, kMostClassNodes = size_t{1} << 16;
-// The limit of pieces and their outputs in a plan's functions. Each function counts as often as it is used. A short
-// text could name a long function in every node of every class.
-constexpr size_t kTableWords = size_t{1} << 24;
-
-// The distinct functions of a plan in order of first use.
-struct Functions {
-  std::vector<std::string> list;
-  std::map<std::string, size_t> index;
-  size_t used = 0;  // pieces copied by a reader
-  std::map<size_t, func::Suf> read = {};
-  // Returns function i. Its text is read once, however often it is used.
-  const func::Suf& Read(size_t i) {
-    auto at = read.find(i);
-    if (at == read.end()) at = read.emplace(i, func::Parse(list[i])).first;
-    return at->second;
-  }
-  size_t Of(const std::string& text) {
-    auto [at, fresh] = index.emplace(text, list.size());
-    if (fresh) list.push_back(text);
-    return at->second;
-  }
-};
-
-// Refuses text that is not printable. Other roles, which did not write a plan's texts, show them.
-void WantPrintable(const std::string& field, const std::string& text) {
-  if (!IsPrintable(text))
-    Fail(Cause::kRefused, "the plan's field ", field, " has a character that is not printable: ", Quoted(text),
-         "; compile the plan again with other names");
-}
-
-// The writer.
-class Put : public Visitor {
- public:
-  Put(Json& j, Functions& functions) : j_(j), functions_(functions) {
-    if (!j_.is_object()) j_ = Json::object();
-  }
-  bool fills() const override { return false; }
-  void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
-  void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
-  void Flag(const char* name, bool* x) override { j_[name] = *x; }
-  void Text(const char* name, std::string* x, size_t) override {
-    WantPrintable(name, *x);
-    j_[name] = *x;
-  }
-  void AnyText(const char* name, std::string* x, size_t) override { j_[name] = *x; }
-  void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override { j_[name] = *x; }
-  void Weight(const char* name, Expr* x, bool) override { j_[name] = x->Text(); }
-  void Function(const char* name, func::Suf* x) override { j_[name] = functions_.Of(func::Print(*x)); }
-  void List(const char* name, size_t size, size_t, const std::function<void(size_t)>&,
-            const std::function<void(Visitor&, size_t)>& item) override {
-    Json& a = j_[name] = Json::array();
-    for (size_t i = 0; i < size; ++i) {
-      Put inner(a.emplace_back(), functions_);
-      item(inner, i);
-    }
-  }
-
- private:
-  Json& j_;
-  Functions& functions_;
-};
-
-// The strict reader. `at` is the path of the object in error messages.
-class Get : public Visitor {
- public:
-  Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
-    if (!j.is_object())
-      Fail(Cause::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
-           " is not an object; compile the plan again");
-  }
-  bool fills() const override { return true; }
-  bool Has(const char* name) const override { return j_.contains(name); }
-  const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
-    auto it = j_.find(name);
-    if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
-    if (!((*it).*type)())
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
-    seen_.insert(name);
-    return *it;
-  }
-  void Whole(const char* name, int64_t* x, int64_t lo, int64_t hi) override {
-    *x = Number(Field(name, &Json::is_number_integer, "a whole number"), Path(name), lo, hi);
-  }
-  void Real(const char* name, double* x, double lo, double hi) override {
-    *x = Field(name, &Json::is_number, "a number").get<double>();
-    if (!(*x >= lo && *x <= hi))
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi,
-           "; compile the plan again");
-  }
-  void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
-  void Text(const char* name, std::string* x, size_t limit) override {
-    AnyText(name, x, limit);
-    WantPrintable(Path(name), *x);
-  }
-  void AnyText(const char* name, std::string* x, size_t limit) override {
-    *x = Field(name, &Json::is_string, "a text").get<std::string>();
-    if (x->size() > limit)
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", x->size(), " bytes, the limit is ", limit,
-           "; compile the plan again");
-  }
-  void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
-    x->clear();
-    for (const Json& e : Items(name, most)) x->push_back(Number(e, Path(name), lo, hi));
-  }
-  void Weight(const char* name, Expr* x, bool optional) override {
-    std::string text;
-    Text(name, &text, 1 << 16);
-    if (text.empty() && !optional)
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
-    *x = text.empty() ? Expr() : Expr::Parse(text, "the plan's field " + Path(name));
-  }
-  void Function(const char* name, func::Suf* x) override {
-    int64_t i = 0;
-    Whole(name, &i, 0, int64_t(functions_.list.size()) - 1);
-    const func::Suf* f = nullptr;
-    try {
-      f = &functions_.Read(size_t(i));
-    } catch (const Error& e) {
-      Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
-    }
-    functions_.used += f->pieces.size() * size_t(f->outputs) + f->channels.size();
-    for (const func::Formula& formula : f->formulas) functions_.used += formula.size();
-    if (functions_.used > kTableWords)
-      Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
-           " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
-    *x = *f;
-  }
-  void List(const char* name, size_t, size_t most, const std::function<void(size_t)>& resize,
-            const std::function<void(Visitor&, size_t)>& item) override {
-    const Json& a = Items(name, most);
-    resize(a.size());
-    for (size_t i = 0; i < a.size(); ++i) {
-      Get inner(a[i], Str(Path(name), "[", i, "]"), functions_);
-      item(inner, i);
-      inner.Done();
-    }
-  }
-  void Done() const {
-    for (auto& [key, x] : j_.items())
-      if (!seen_.count(key))
-        Fail(Cause::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
-  }
-  const Json& Items(const char* name, size_t most) {
-    const Json& a = Field(name, &Json::is_array, "a list");
-    if (a.size() > most)
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most,
-           "; compile the plan again");
-    return a;
-  }
-
- private:
-  std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }
-  static int64_t Number(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
-    if (!e.is_number_integer())
-      Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number; compile the plan again");
-    bool fits = !e.is_number_unsigned() || e.get<uint64_t>() <= uint64_t(INT64_MAX);
-    if (!fits || e.get<int64_t>() < lo || e.get<int64_t>() > hi)
-      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi,
-           "; compile the plan again");
-    return e.get<int64_t>();
-  }
-  const Json& j_;
-  std::string at_;
-  Functions& functions_;
-  std::set<std::string> seen_;
-};
-
-void Digest(Visitor& v, const char* name, Hash* x) {
-  std::string text = v.fills() ? "" : Hex(*x);
-  v.Text(name, &text, 2 * x->size());
-  if (!v.fills()) return;
-  if (text.size() != 2 * x->size() || text.find_first_not_of("0123456789abcdef") != text.npos)
-    Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex; compile the plan again");
-  Bytes b = FromHex(text, x->size(), name);
-  std::copy(b.begin(), b.end(), x->begin());
-}
 
 // Visits nodes with operators, inputs, scopes, labels and attributes.
 void VisitGraph(Visitor& v, Graph& g) {
@@ -286,8 +102,8 @@ void VisitPlan(Visitor& v, Plan& p) {
     Wanted(p.graph.size() > 0, "nodes", "there is none");
     p.graph.Number();
   }
-  Digest(v, "tokenizer", &p.tokenizer);
-  Digest(v, "table", &p.table);
+  VisitDigest(v, "tokenizer", &p.tokenizer);
+  VisitDigest(v, "table", &p.table);
   v.Int("min_tokens", p.min_tokens, 1, kTokens);
   v.Int("max_tokens", p.max_tokens, 1, kTokens);
   v.List(
@@ -312,9 +128,9 @@ void VisitPlan(Visitor& v, Plan& p) {
 
 // Returns everything but the hash.
 Json Content(const Plan& plan) {
-  Functions functions;
+  PlanFunctions functions;
   Json body, j = Json::object();
-  Put put(body, functions);
+  PlanWriter put(body, functions);
   Plan copy = plan;  // a visitor may write
   VisitPlan(put, copy);
   j["version"] = kPlanVersion;
@@ -338,9 +154,9 @@ Class::Class(const Class& c)
 }
 
 std::string StoredText(Operator& op) {
-  Functions functions;
+  PlanFunctions functions;
   Json fields;
-  Put put(fields, functions);
+  PlanWriter put(fields, functions);
   op.Attributes(put);
   op.Fields(put);
   return Json::array({op.Name(), fields, functions.list}).dump();
@@ -362,8 +178,8 @@ Plan Parse(const std::string& text) {
   if (j.is_object() && j.contains("kind"))
     Fail(Cause::kRefused, "this is the plan of a ", j["kind"] == "composition" ? "composition" : "function",
          ", not of a model; compile one of the model");
-  Functions functions;
-  Get get(j, "", functions);
+  PlanFunctions functions;
+  PlanReader get(j, "", functions);
   int version = 0;
   get.Int("version", version, INT64_MIN, INT64_MAX);
   if (version != kPlanVersion)
@@ -378,7 +194,7 @@ Plan Parse(const std::string& text) {
   Plan plan;
   Hash hash;
   VisitPlan(get, plan);
-  Digest(get, "hash", &hash);
+  VisitDigest(get, "hash", &hash);
   get.Done();
   Check(plan);
   for (Class& c : plan.classes) Derive(plan.graph, c.ops);
