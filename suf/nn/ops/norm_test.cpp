@@ -313,7 +313,7 @@ TEST(Norm, See) {
 
 Seen SeenSize(double low, double high) { return {{"size", {{low, high}}}}; }
 
-Norm Chosen(const Edge& z, Seen seen, bool unit = false, Options o = {}, int groups = 1) {
+Norm ChosenNorm(const Edge& z, Seen seen, bool unit = false, Options o = {}, int groups = 1) {
   Norm n;
   n.dim = z.dim / groups;
   n.groups = groups;
@@ -330,7 +330,7 @@ Norm Chosen(const Edge& z, Seen seen, bool unit = false, Options o = {}, int gro
 }
 
 TEST(Norm, Choose) {
-  Norm n = Chosen(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8));
+  Norm n = ChosenNorm(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8));
   EXPECT_EQ(n.cut, 2);                // 2^12 to norm.layer
   EXPECT_EQ(n.scale, 10);             // activation
   EXPECT_EQ(n.epsilon, 42);           // 1e-5 d 2^20
@@ -341,7 +341,7 @@ TEST(Norm, Choose) {
   EXPECT_EQ(n.rsqrt.back().hi << n.rsqrt.back().w, int64_t{1} << 36);
   Edge row = EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}});
   row.one_row = true;
-  n = Chosen(row, SeenSize(0.5, 8), true);
+  n = ChosenNorm(row, SeenSize(0.5, 8), true);
   EXPECT_EQ(n.cut, 4);     // norm.unit
   EXPECT_EQ(n.scale, 16);  // result.unit
   EXPECT_EQ(n.ring, 20);
@@ -349,24 +349,24 @@ TEST(Norm, Choose) {
   EXPECT_EQ(n.floor, int(std::floor(2 * (8 + std::log2(1.5)))) - 2);  // three tokens at least
   EXPECT_EQ(n.top, int(std::ceil(2 * (8 + std::log2(64)) + 0.6)));    // eight at most
   // a long stream has fewer fractional bits in the sum of squares
-  n = Chosen(EdgeOf(20, 0, 4, {4, 0x1p45, {}, {}, {}}), SeenSize(0.5, 8));
+  n = ChosenNorm(EdgeOf(20, 0, 4, {4, 0x1p45, {}, {}, {}}), SeenSize(0.5, 8));
   EXPECT_EQ(n.cut, 16);
   EXPECT_EQ(n.square, 59);
-  ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8)); }, "raise `norm.layer`");
-  ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8), true); }, "raise `norm.unit`");
+  ExpectRefused([] { ChosenNorm(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8)); }, "raise `norm.layer`");
+  ExpectRefused([] { ChosenNorm(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8), true); }, "raise `norm.unit`");
 }
 
 // The box of the longest part bounds the sum of squares, or the whole row does.
 TEST(Norm, ChooseInParts) {
   const auto square = [](RowBound reach, int groups) {
-    return Chosen(EdgeOf(12, 0, 4, std::move(reach)), SeenSize(0.5, 8), false, {}, groups).square;
+    return ChosenNorm(EdgeOf(12, 0, 4, std::move(reach)), SeenSize(0.5, 8), false, {}, groups).square;
   };
   const RowBound box = BoxOf({3e5, 4e5, 0x1p20, 0x1p20});
   EXPECT_EQ(square(box, 2), 38);                      // two numbers of 2^18 behind the cut
   EXPECT_EQ(square(box, 4), 37);                      // one
   EXPECT_EQ(square(BoxOf(box.each, 0x1p16), 2), 29);  // the row is shorter
   EXPECT_EQ(square({4, 1e6, {}, {}, {}}, 2), 36);     // its length bounds each part
-  Norm n = Chosen(EdgeOf(12, 0, 4, box), SeenSize(0.5, 8), false, {}, 2);
+  Norm n = ChosenNorm(EdgeOf(12, 0, 4, box), SeenSize(0.5, 8), false, {}, 2);
   EXPECT_EQ(n.epsilon, 21);  // 1e-5 d 2^20, with d of a part
   EXPECT_EQ(n.floor, 2 * 9 + 1 - 2);
   const Bounded b = BoundOf(n, 8, {EdgeOf(12, 0, 4, box)});
@@ -380,8 +380,8 @@ TEST(Norm, ChooseInParts) {
 TEST(Norm, ChooseOfZ) {
   Options o;
   o.Set("square", 1);
-  const Norm x = Chosen(EdgeOf(30, 0, 4, {4, 0x1p38, {}, {}, {}}), SeenSize(0.5, 8));
-  const Norm z = Chosen(EdgeOf(30, 0, 4, {4, 0x1p38, {}, {}, {}}), SeenSize(0.5, 8), false, o);
+  const Norm x = ChosenNorm(EdgeOf(30, 0, 4, {4, 0x1p38, {}, {}, {}}), SeenSize(0.5, 8));
+  const Norm z = ChosenNorm(EdgeOf(30, 0, 4, {4, 0x1p38, {}, {}, {}}), SeenSize(0.5, 8), false, o);
   EXPECT_EQ(x.square_of, SquareOf::kX);
   EXPECT_EQ(z.square_of, SquareOf::kZ);
   EXPECT_EQ(z.cut, x.cut);
@@ -399,11 +399,11 @@ TEST(Norm, ChooseOfZ) {
     EXPECT_NEAR(at(z, in_z) / at(x, in_x), 1, 0.01) << size;
   }
   // a narrow one, and one that no wide ring holds
-  const Norm narrow = Chosen(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8), false, o);
+  const Norm narrow = ChosenNorm(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8), false, o);
   EXPECT_EQ(narrow.square_of, SquareOf::kZ);
   EXPECT_EQ(narrow.under, 0);
   EXPECT_EQ(narrow.square, 40);
-  EXPECT_EQ(Chosen(EdgeOf(50, 0, 4, {4, 0x1p64, {}, {}, {}}), SeenSize(0.5, 8), false, o).square_of, SquareOf::kX);
+  EXPECT_EQ(ChosenNorm(EdgeOf(50, 0, 4, {4, 0x1p64, {}, {}, {}}), SeenSize(0.5, 8), false, o).square_of, SquareOf::kX);
 }
 
 // Every row inside the input's reach, also those far outside the calibrated window.
@@ -417,7 +417,7 @@ TEST(Norm, BoundIsSound) {
         o.Set("norm.layer", 4);
         o.Set("norm.unit", 5);
         o.Set("result.unit", 6);
-        Norm n = Chosen(EdgeOf(scale, 0, 3, reach), SeenSize(0.05, 0.4), unit, o);
+        Norm n = ChosenNorm(EdgeOf(scale, 0, 3, reach), SeenSize(0.05, 0.4), unit, o);
         OpRig rig(1);
         const Bounded b = BoundOf(n, 1, {EdgeOf(scale, 0, 3, reach)});
         EXPECT_EQ(n.Need(0, {}), n.kz);
@@ -442,7 +442,7 @@ TEST(Norm, BoundInPartsIsSound) {
       o.Set("square", square);
       o.Set("activation", 5);
       o.Set("norm.layer", 4);
-      Norm n = Chosen(EdgeOf(6, 0, 4, reach), SeenSize(0.05, 0.4), false, o, 2);
+      Norm n = ChosenNorm(EdgeOf(6, 0, 4, reach), SeenSize(0.05, 0.4), false, o, 2);
       const Bounded b = BoundOf(n, 1, {EdgeOf(6, 0, 4, reach)});
       n.ring = 40;
       OpRig rig(1);
@@ -464,7 +464,7 @@ TEST(Norm, Settle) {
 }
 
 TEST(Norm, Fields) {
-  Norm n = Chosen(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8));
+  Norm n = ChosenNorm(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8));
   BoundOf(n, 8, {EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}})});
   n.ring = 30;
   ExpectFields(n);

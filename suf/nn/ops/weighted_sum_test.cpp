@@ -145,7 +145,7 @@ TEST(WeightedSum, Float) {
   for (size_t i = 0; i < want.size(); ++i) EXPECT_DOUBLE_EQ(y.at[i], want[i]);
 }
 
-WeightedSum Chosen(const Edges& in, int heads, int serving, int64_t head_dim, Options o = {}) {
+WeightedSum ChosenSum(const Edges& in, int heads, int serving, int64_t head_dim, Options o = {}) {
   WeightedSum s;
   s.heads = heads;
   s.serving = serving;
@@ -157,7 +157,7 @@ WeightedSum Chosen(const Edges& in, int heads, int serving, int64_t head_dim, Op
 TEST(WeightedSum, Choose) {
   const Options o;
   const Edges in{EdgeOf(18, 0, 2, {4, 3e6, {1e6}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
-  const WeightedSum s = Chosen(in, 2, 2, 3);
+  const WeightedSum s = ChosenSum(in, 2, 2, 3);
   EXPECT_EQ(s.row_sum, 22);
   EXPECT_EQ(s.scale, 22 + 5 + 10);  // recip_bits
   EXPECT_EQ(s.Nominal(o), 14);      // result.attended
@@ -250,7 +250,7 @@ TEST(WeightedSum, BoundIsSound) {
   o.Set("recip_pieces", 2);
   o.Set("recip_bits", 2);
   const Edges in{EdgeOf(3, 0, 1, {2, 12, {8}, {}, {}}), EdgeOf(2, 0, 2, BoxOf({3, 2}, 3.2))};
-  WeightedSum s = Chosen(in, 1, 1, 2, o);
+  WeightedSum s = ChosenSum(in, 1, 1, 2, o);
   const Bounded b = BoundOf(s, 2, in);
   s.ring = 40;
   EXPECT_TRUE(b.reach.images.empty());
@@ -270,7 +270,7 @@ TEST(WeightedSum, BoundIsSound) {
 TEST(WeightedSum, BoundHandsOnImages) {
   Edges in{EdgeOf(3, 0, 4, {2, 12, {8}, {}, {}}),
            EdgeOf(2, 0, 4, {4, 9, Reals(4, 5.0), {{3, 0, 4, 0, 7}}, {{0.5, 4}}})};
-  WeightedSum s = Chosen(in, 4, 2, 2);
+  WeightedSum s = ChosenSum(in, 4, 2, 2);
   const Bounded b = BoundOf(s, 2, in);
   const double one = std::ldexp(1.0, s.scale - 2), f = one * (1 + Excess(s.recip, [&](double x) { return one / x; }));
   ASSERT_EQ(b.reach.images.size(), 4u);

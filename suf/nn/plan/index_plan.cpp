@@ -10,11 +10,11 @@ namespace suf::nn {
 
 namespace {
 
-const PlanWords kWords{"the index plan", "create the index again"};
-constexpr size_t kMostBytes = 1 << 16;
+const PlanWords kIndexWords{"the index plan", "create the index again"};
+constexpr size_t kMostIndexBytes = 1 << 16;
 
 void VisitIndex(Visitor& v, IndexPlan& p) {
-  VisitDigest(v, "model", &p.model, kWords);
+  VisitDigest(v, "model", &p.model, kIndexWords);
   v.Text("text", &p.text, About::kNameBytes);
   v.Text("document", &p.document, About::kNameBytes);
   p.search.Attributes(v);
@@ -24,7 +24,7 @@ void VisitIndex(Visitor& v, IndexPlan& p) {
 Json ContentOf(const IndexPlan& index) {
   PlanFunctions none;
   Json body, j = Json::object();
-  PlanWriter put(body, none, kWords);
+  PlanWriter put(body, none, kIndexWords);
   IndexPlan copy = index;  // a visitor may write
   VisitIndex(put, copy);
   j["kind"] = "index";
@@ -53,12 +53,12 @@ std::string Serialize(const IndexPlan& index, int indent) {
 Hash IndexPlanHash(const IndexPlan& index) { return HashOf({AsView(ContentOf(index).dump())}); }
 
 IndexPlan ParseIndexPlan(const std::string& text) {
-  if (text.size() > kMostBytes)
-    Fail(Cause::kRefused, "the index plan has ", text.size(), " bytes, the limit is ", kMostBytes,
+  if (text.size() > kMostIndexBytes)
+    Fail(Cause::kRefused, "the index plan has ", text.size(), " bytes, the limit is ", kMostIndexBytes,
          "; create the index again");
-  const Json j = ReadOrderedJson(text, {kWords.what, kWords.remedy, Cause::kRefused});
+  const Json j = ReadOrderedJson(text, {kIndexWords.what, kIndexWords.remedy, Cause::kRefused});
   PlanFunctions none;
-  PlanReader get(j, "", none, kWords);
+  PlanReader get(j, "", none, kIndexWords);
   std::string kind;
   if (get.Has("kind")) get.Text("kind", &kind, 40);
   if (kind != "index") Fail(Cause::kRefused, "this is no index plan; name the file index.json of an index");
@@ -70,7 +70,7 @@ IndexPlan ParseIndexPlan(const std::string& text) {
   IndexPlan index;
   Hash hash;
   VisitIndex(get, index);
-  VisitDigest(get, "hash", &hash, kWords);
+  VisitDigest(get, "hash", &hash, kIndexWords);
   get.Done();
   index.search.Verify("search");
   index.search.ring = index.search.ResultRing();
