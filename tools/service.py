@@ -105,6 +105,9 @@ def paired(a, services, value, *options, files):
     return [statistics.median(g) for g in got], [y / x for x, y in zip(*got)]
 
 
+BENCHES = ('receipt_bench', 'sqlite_counts_bench', 'owners_bench')
+
+
 def bench_lines(name):
     return [json.loads(line) for line in subprocess.check_output([ROOT / 'build' / name], text=True).splitlines() if line.startswith('{')]
 
@@ -141,6 +144,9 @@ def main():
     p.add_argument('--before', help='another program, for the time without all of this')
     p.add_argument('--out', default=str(ROOT / 'bench/results/service.jsonl'))
     a = p.parse_args()
+    missing = [name for name in BENCHES if not (ROOT / 'build' / name).exists()]
+    if missing:
+        sys.exit(f'service: build/{missing[0]} is missing; run ninja -C build {" ".join(BENCHES)}')
     model, plan = machine.model_and_plan(machine.random_model(a.random) if a.random else None, max(a.tokens, 32) if a.random else 256)
     rows, lines = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -148,7 +154,7 @@ def main():
             lines.append({'schema': 'suf.service/1', **machine.facts(), 'tokens': a.tokens, 'rounds': a.rounds, 'verified': True, 'load': os.getloadavg()[0], **r})
             ratio = statistics.median(r['ratios'])
             rows.append([r['subject'], r['limit'], f'{ratio:.3f} ({min(r["ratios"]):.2f}-{max(r["ratios"]):.2f})', f'{r["values"][1]:.2f} / {r["values"][0]:.2f} {r["unit"]}'])
-    for name in ('receipt_bench', 'sqlite_counts_bench', 'owners_bench'):
+    for name in BENCHES:
         lines += [{'schema': 'suf.service/1', **machine.facts(), **line} for line in bench_lines(name)]
     with open(a.out, 'a') as f:
         f.writelines(json.dumps(line) + '\n' for line in lines)
