@@ -174,6 +174,7 @@ def main():
         folder = pathlib.Path(folder)
         with Service(a, model, plan, folder / 'service') as service:
             for r in measure(a, service, folder):
+                print(f"{r['subject']}: {r['measured']:.3g}", file=sys.stderr)
                 lines.append({'schema': 'suf.gateway/1', **machine.facts(), 'model': a.random or pathlib.Path(model).name, 'tokens': a.tokens, 'rounds': a.rounds, 'verified': True,
                               'load': os.getloadavg()[0], **r})
     with open(a.out, 'a') as f:

@@ -80,6 +80,7 @@ def parser():
     need.add_argument('--plan', metavar='FILE', help='the plan (default: pulled once from the model owner)')
     need.add_argument('--vocab', metavar='FILE', help='the tokenizer file (default: pulled with the plan)')
     need.add_argument('--expect', metavar='HASH', help='hash that a pulled plan must have')
+    need.add_argument('--variant', default='auto', metavar='NAME', help='variant of the plan (default: auto, by the measured link)')
     need.add_argument('--parallel', type=number(int, 1, 64), default=2, metavar='K', help='texts that run side by side (default: 2)')
     need.add_argument('--memory', type=number(int, 1), metavar='MB', help="memory for them (default: three quarters of the machine's)")
     need.add_argument('--timeout', type=number(float, 0.001), default=60, metavar='S', help='seconds for a silent peer (default: 60)')
@@ -181,7 +182,7 @@ async def serve(args):
     if not is_loopback(sock) and not args.tls_cert:
         raise InputError(f'{host} is no loopback address, so others could read the texts; add --tls-cert and --tls-key, or listen on 127.0.0.1')
     encoder = await AsyncEncoder.open(args.connect, args.dealer, args.certs, args.store, plan=args.plan, vocab=args.vocab, expect=args.expect,
-                                      pins=args.pin, parallel=args.parallel, memory=args.memory, timeout=args.timeout, retry=args.retry)
+                                      pins=args.pin, variant=args.variant, parallel=args.parallel, memory=args.memory, timeout=args.timeout, retry=args.retry)
     try:
         token = read_token(args.token_file or str(pathlib.Path(args.store) / 'gateway.token'))
         holder = []
