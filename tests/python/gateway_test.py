@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import http_rows as http  # noqa: E402
-from package_test import CASES, case, main, settled, texts  # noqa: E402  (adds the package to the path)
+from package_test import CASES, case, done, main, settled, texts  # noqa: E402  (adds the package to the path)
 from network import frames_test as frames  # noqa: E402
 from roles import AMPLE, HeldRuns, Role  # noqa: E402
 import numpy as np  # noqa: E402
@@ -173,20 +173,16 @@ def _(w):
     many = [w.base.text(3 + i % 6, 100 + i) for i in range(60)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         two = [pool.submit(g.ask, input=many) for _ in range(2)]
-        while settled_now(w) < 3:
+        while done(w) < 3:
             time.sleep(0.01)
-        before = settled_now(w)
+        before = done(w)
         assert g.ask(input='the dog')[0] == 200
-        waited = settled_now(w) - before
+        waited = done(w) - before
         both = [f.result() for f in two]
     assert all(status == 200 for status, _, _ in both) and both[0][2]['data'] == both[1][2]['data']
     assert waited <= 8, f'a single text waited for {waited} others'
     count = len(set(many)) + 1
     assert settled(w, count) == count
-
-
-def settled_now(w):
-    return sum(': serial ' in line for line in w.server.err)
 
 
 @case('a role that is away, a quota, and another plan')
@@ -237,7 +233,7 @@ def _(w):
     assert g.ask(input=many)[2]['error']['message'].startswith('text 100 of 130 has more than')
     many[99] = ''
     assert g.ask(input=many)[2]['error']['message'].startswith('text 100 of 130: ')
-    assert settled_now(w) == 0
+    assert done(w) == 0
 
 
 @case('a small queue')
@@ -304,13 +300,13 @@ def _(w):
     many = texts(w, 60)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         asked = pool.submit(g.ask, input=many)
-        while settled_now(w) < 2:
+        while done(w) < 2:
             time.sleep(0.01)
         g.role.signal(signal.SIGTERM)
         status, headers, found = asked.result()
     assert status == 503 and found['error']['code'] == 'stopping' and int(headers['retry-after']) > 0
     assert g.role.finish() == 0, g.role.err
-    assert settled_now(w) < 60
+    assert done(w) < 60
 
 
 @case('bad starts')

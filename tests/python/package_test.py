@@ -69,6 +69,13 @@ def settled(w, count):
     return done(w)
 
 
+def held_runs(w):
+    """Returns the model owner's inferences, held. A text before has fetched the masked weights."""
+    with suf.Encoder(**settings(w)) as m:
+        m.encode('the dog')
+    return HeldRuns(w.server.port())
+
+
 @case('encode has the integers of the simulator')
 def _(w):
     w.both()
@@ -151,9 +158,7 @@ def _(w):
 @case('a cancelled coroutine costs nothing before its claim')
 def _(w):
     w.both()
-    with suf.Encoder(**settings(w)) as m:
-        m.encode('the dog')  # fetches the masked weights
-    held = HeldRuns(w.server.port())
+    held = held_runs(w)
 
     async def run():
         m = await suf.AsyncEncoder.open(**settings(w, connect=f'127.0.0.1:{held.port}', parallel=1))
@@ -174,9 +179,7 @@ def _(w):
 @case('a pending coroutine ends when its object is closed')
 def _(w):
     w.both()
-    with suf.Encoder(**settings(w)) as m:
-        m.encode('the dog')  # fetches the masked weights
-    held = HeldRuns(w.server.port())
+    held = held_runs(w)
 
     async def run():
         m = await suf.AsyncEncoder.open(**settings(w, connect=f'127.0.0.1:{held.port}', parallel=1))
@@ -278,9 +281,7 @@ def python(script):
 @case('an interpreter that ends in the middle of a call')
 def _(w):
     w.both()
-    with suf.Encoder(**settings(w)) as m:
-        m.encode('the dog')
-    held = HeldRuns(w.server.port())
+    held = held_runs(w)
     p = start(f'''
         import os, suf, threading, time
         m = suf.Encoder(**{arguments(w, connect=f"127.0.0.1:{held.port}", parallel=1)!r})
@@ -299,9 +300,7 @@ def _(w):
 @case('Ctrl-C while it opens, connects and runs')
 def _(w):
     w.both()
-    with suf.Encoder(**settings(w)) as m:
-        m.encode('the dog')
-    held = HeldRuns(w.server.port())
+    held = held_runs(w)
     silent = socket.create_server(('127.0.0.1', 0))
     quiet = f'127.0.0.1:{silent.getsockname()[1]}'
     for what, options in (('opens', {'plan': None, 'vocab': None, 'connect': quiet, 'store': w.dir / 'other'}), ('connects', {'connect': quiet}),
@@ -347,9 +346,7 @@ def _(w):
 def _(w):
     w.both()
     all = texts(w, 4)
-    with suf.Encoder(**settings(w)) as m:
-        m.encode('the dog')
-    held = HeldRuns(w.server.port())
+    held = held_runs(w)
     with suf.Encoder(**settings(w, connect=f'127.0.0.1:{held.port}', parallel=1)) as m:
         call = m._open().submit(m._ids([(t.encode(), None) for t in all]), 0, 1, str(w.dir / 'file'))
         assert held.reached.acquire(timeout=AMPLE)

@@ -197,8 +197,8 @@ IntArray Search::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
 
 std::vector<SearchHit> Search::Decode(std::span<const int64_t> y) const {
   const int planes = Planes(), rounds = Rounds();
-  Ints sizes = Sizes();
-  const bool within = Sizes().size() > groups.size();  // the first size is that of places in a bucket
+  const Ints sizes = Sizes();
+  const bool within = sizes.size() > groups.size();  // the first size is that of places in a bucket
   std::vector<SearchHit> out;
   for (size_t e = 0; e < y.size(); ++e) {
     const uint64_t word = gates::Word(y[e], ring);
