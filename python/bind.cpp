@@ -168,9 +168,9 @@ struct BoundCall {
     const FreeLock released;
     return texts->Wait(std::chrono::milliseconds(int64_t(seconds * 1000)));
   }
-  void Cancel() const {
+  size_t Cancel() const {
     const FreeLock released;
-    texts->Cancel();
+    return texts->Cancel();
   }
   // Returns for each text (values, facts), an exception, or None if it was taken back.
   nb::list Results(size_t count) const {

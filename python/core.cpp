@@ -23,11 +23,15 @@ size_t SubmittedTexts::ended() const {
   return ended_;
 }
 
-void SubmittedTexts::Cancel() {
+size_t SubmittedTexts::Cancel() {
   const std::shared_ptr<roles::Lanes> lanes = lanes_.lock();
-  if (!lanes) return;
-  for (size_t i = 0; i < places_.size(); ++i)
-    if (lanes->Cancel(first_ + i)) End(places_[i], std::nullopt);
+  size_t taken = 0;
+  for (size_t i = 0; lanes && i < places_.size(); ++i) {
+    if (!lanes->Cancel(first_ + i)) continue;
+    End(places_[i], std::nullopt);
+    ++taken;
+  }
+  return taken;
 }
 
 void SubmittedTexts::End(size_t text, std::optional<roles::LaneResult> result) {

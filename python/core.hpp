@@ -41,8 +41,8 @@ class SubmittedTexts {
   bool Wait(std::chrono::milliseconds time) const;
   // Returns how many texts have ended.
   size_t ended() const;
-  // Takes back the texts that have not begun. Those that run end.
-  void Cancel();
+  // Takes back the texts that have not begun, and returns how many. Those that run end.
+  size_t Cancel();
   // Returns a text's result; nothing if it was taken back. Only when all have ended.
   const std::optional<roles::LaneResult>& result(size_t text) const { return results_.at(text); }
   // Closes the file of results. Throws its error, if there is one. Only when all have ended.

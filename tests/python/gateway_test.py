@@ -21,11 +21,12 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import http_rows as http  # noqa: E402
-from package_test import CASES, case, done, main, settled, texts  # noqa: E402  (adds the package to the path)
+from package_test import CASES, case, done, main, settings, settled, texts  # noqa: E402  (adds the package to the path)
 from network import frames_test as frames  # noqa: E402
 from roles import AMPLE, HeldRuns, Role  # noqa: E402
 import numpy as np  # noqa: E402
 import openai  # noqa: E402
+import suf  # noqa: E402
 
 CASES.clear()
 
@@ -164,6 +165,31 @@ def _(w):
     assert status == 200 and (vectors(found) == wanted(w, all)).all()
     count = len(set(all))
     assert settled(w, count) == count, f'{settled(w, count)} bundles for {count} texts'
+
+
+@case('a text that ended as its request went is kept')
+def _(w):
+    from suf.gateway.metrics import Metrics
+    from suf.gateway.texts import Texts
+    w.both()
+    calls = []
+
+    async def run():
+        async with suf.AsyncEncoder(**settings(w)) as m:
+            begin = m._begin
+            m._begin = lambda *a, **o: calls.append(begin(*a, **o)) or calls[-1]
+            kept = Texts(m, 60, 1 << 20, 10, Metrics(lambda: kept))
+            rows = [(b'the dog', m._ids([(b'the dog', None)])[0])]
+            request = asyncio.create_task(kept.run(rows, b'', 0))
+            while not calls and not request.done():
+                await asyncio.sleep(0)
+            while not calls[0][0].wait(AMPLE):  # the loop stands still meanwhile
+                pass
+            request.cancel()
+            await asyncio.wait([request])
+            return await kept.run(rows, b'', 0)
+    (found,), (expected,) = asyncio.run(run()), wanted(w, ['the dog'])
+    assert len(calls) == 1 and (found.values == expected).all()
 
 
 @case('identical texts in flight are joined, and a single text goes ahead')

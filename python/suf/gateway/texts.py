@@ -125,8 +125,7 @@ class Texts:
                 except asyncio.CancelledError:
                     if job.waiting and not self.closed:  # another request has joined
                         continue
-                    call.cancel()
-                    if call.ended():
+                    if call.cancel():  # 0: it runs, or has ended and the loop does not know yet
                         raise
             result = self._result(call, ids, begun)
         except asyncio.CancelledError:
