@@ -144,7 +144,7 @@ BAD = [
     ('a channel that leads to another folder, in a plan', 4, r'the channel "/\.\./EVIL" would name a file in another folder',
      'fn ask --plan {w}/leads.plan {ask} --values {w}/two.txt --out {w}/certs/'),
     ('the same for P0', 4, r'the channel "/\.\./EVIL" would name a file', 'fn serve --plan {w}/leads.plan {serve} --out {w}/certs/'),
-    ('a pipe in a store', 4, 'pipe/lock is no ordinary file; remove it', 'fn ask --plan {w}/relu.plan --certs {w}/certs/data --dealer 127.0.0.1:9 '
+    ('a pipe in a store', 4, 'pipe/lock is no ordinary file; name another one', 'fn ask --plan {w}/relu.plan --certs {w}/certs/data --dealer 127.0.0.1:9 '
      '--connect 127.0.0.1:9 --store {w}/pipe --values {w}/two.txt'),
     ('a pipe in place of a certificate', 2, r'cannot use \S+/ca.pem \(it is no ordinary file\)',
      'deal --plan {w}/relu.plan --certs {w}/piped --listen 127.0.0.1:0'),

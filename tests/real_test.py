@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,10 +63,8 @@ def permute(model, to):
         for order, into, out in ((hidden, 'intermediate.dense', 'output.dense'), (value, 'attention.self.value', 'attention.output.dense')):
             w[p + into + '.weight'], w[p + into + '.bias'] = w[p + into + '.weight'][order], w[p + into + '.bias'][order]
             w[p + out + '.weight'] = w[p + out + '.weight'][:, order]
-    to.mkdir()
+    shutil.copytree(model, to, ignore=shutil.ignore_patterns('model.safetensors'))
     reference.write_safetensors(to / 'model.safetensors', w)
-    for name in ('config.json', 'vocab.txt'):
-        (to / name).write_bytes((model / name).read_bytes())
     return to
 
 

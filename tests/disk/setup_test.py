@@ -173,8 +173,8 @@ for had in (False, True):
         kind, asked = stand_in.asked
         assert kind == SETUP_ASK and asked[:5] == bytes([0, 1, 0, 0, 0]), 'the data owner does not ask for what was named'
         assert asked[5:21].hex() == w.lane('data').name, 'the data owner does not name its only lane'
-        # one session, no delivery, a loopback address, and no link
-        assert asked[21:] == bytes([1, 0, 0, 0]) + bytes(8) + bytes([1]) + bytes(16), 'the data owner reports something else'
+        # one session, no delivery, a loopback address; no link, no receipts, and the only dealer
+        assert asked[21:] == bytes([1, 0, 0, 0]) + bytes(8) + bytes([1]) + bytes(16 + 1 + 32), 'the data owner reports something else'
         assert set_up(w) == ([file] if had else []) and not list((w.dir / 'data').glob('*.part'))
         assert (w.works()['bytes']['setup'] > 0) == (not had)
         assert file.read_bytes() == honest

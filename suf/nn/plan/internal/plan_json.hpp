@@ -52,8 +52,8 @@ inline void WantPrintable(const PlanWords& words, const std::string& field, cons
          "; ", words.remedy, " with other names");
 }
 
-// The writer.
-class PlanWriter : public Visitor {
+// The writer. Hidden, because the interface of libsuf names no type of the JSON library.
+class [[gnu::visibility("hidden")]] PlanWriter : public Visitor {
  public:
   PlanWriter(Json& j, PlanFunctions& functions, const PlanWords& words = kModelPlan)
       : j_(j), functions_(functions), words_(words) {
@@ -86,8 +86,8 @@ class PlanWriter : public Visitor {
   const PlanWords& words_;
 };
 
-// The strict reader. `at` is the path of the object in error messages.
-class PlanReader : public Visitor {
+// The strict reader. `at` is the path of the object in error messages. Hidden like the writer.
+class [[gnu::visibility("hidden")]] PlanReader : public Visitor {
  public:
   PlanReader(const Json& j, std::string at, PlanFunctions& functions, const PlanWords& words = kModelPlan)
       : j_(j), at_(std::move(at)), functions_(functions), words_(words) {
