@@ -96,7 +96,10 @@ TEST(ModelSearch, FindsItself) {
   for (size_t i = 0; i < texts.size(); ++i) {
     int64_t best = 0, row = -1;
     for (const nn::SearchHit& h : s.index.search.Decode(simulator.Run(texts[i]).y))
-      if (h.score > best) best = h.score, row = h.row;
+      if (h.score > best) {
+        best = h.score;
+        row = h.row;
+      }
     EXPECT_NE(row, 5);
     found += row == int64_t(i);
   }
