@@ -9,6 +9,7 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/gpu/cuda.hpp"
 #include "suf/roles/estimate.hpp"
+#include "suf/roles/index_folder.hpp"
 
 namespace suf::apps {
 
@@ -41,7 +42,9 @@ EstimateReport EstimateOf(const EstimateArgs& a) {
   std::optional<compiler::Profile> profile;
   if (a.profile) profile = compiler::ParseProfile(*a.profile);
   const auto backend = backends::Make("packed");
-  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  nn::Plan plan = roles::LoadPlan(a.plan);
+  if (!a.index_plan.empty()) plan = nn::WithIndex(std::move(plan), roles::LoadIndexPlan(a.index_plan));
+  roles::ModelEngine engine(std::move(plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   roles::Estimate e(engine, a.tokens, variant, a.batch);
   DeviceCosts device;

@@ -1,9 +1,11 @@
 // Commands that need no peer: model, tokenize, compile, plan show, kernels, simulate.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
 #include "apps/draw.hpp"
 #include "apps/exit.hpp"
@@ -15,6 +17,7 @@
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/base/file.hpp"
+#include "suf/base/printable.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/gpu/cuda.hpp"
 #include "suf/gpu/kernel_folder.hpp"
@@ -346,17 +349,54 @@ int RunKernels(const KernelsArgs& a) {
   return 0;
 }
 
+namespace {
+
+// Adds the hits of a search to a row, the best one first if they have an order.
+void AddHits(const nn::Plan& plan, const nn::IndexPlan& index, const nn::Ints& y, const roles::IndexRows& rows,
+             ordered_json* row) {
+  const nn::Search& search = index.search;
+  const double one = nn::ScoreOfOne(nn::WithIndex(plan, index));
+  std::vector<nn::SearchHit> hits = search.Decode(y);
+  std::sort(hits.begin(), hits.end(), [](const nn::SearchHit& a, const nn::SearchHit& b) {
+    return std::tuple(a.rank, -a.score, a.row) < std::tuple(b.rank, -b.score, b.row);
+  });
+  (*row)["hits"] = json::array();
+  for (const nn::SearchHit& h : hits) {
+    ordered_json hit{{"row", h.row}};
+    if (search.told == nn::ToldOfHits::kOrder) hit["rank"] = h.rank;
+    if (search.told == nn::ToldOfHits::kScores) hit["score"] = double(h.score) / one;
+    hit["document"] = rows.documents[size_t(h.row)].id;
+    (*row)["hits"].push_back(std::move(hit));
+  }
+}
+
+std::string HitsText(const ordered_json& hits) {
+  std::string out;
+  for (const auto& h : hits) out += Str(out.empty() ? "" : ", ", Quoted(h["document"].get<std::string>()));
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
 int RunSimulate(const SimulateArgs& a) {
   const nn::Plan plan = roles::LoadPlan(a.plan);
+  std::optional<roles::IndexFolder> index;
+  roles::IndexRows rows;
+  if (!a.index.empty()) {
+    index.emplace(a.index);
+    rows = index->Read();
+  }
   const int variant = a.variant.empty() ? 0 : plan.VariantNamed(a.variant);
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   std::optional<roles::Simulator> simulator;
   {
     Bar bar("check the weights");
-    simulator.emplace(plan, model, bar.Hook());
+    simulator.emplace(plan, model, bar.Hook(), index ? &*index : nullptr);
   }
-  auto lines = ReadTexts(a.source);
-  TokenizeFor(plan, a.source, model, a.truncate, &lines);
+  Source source = a.source;
+  if (index && !source.prompt) source.prompt = index->index().text;
+  auto lines = ReadTexts(source);
+  TokenizeFor(plan, source, model, a.truncate, &lines);
   for (TextLine& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = nullptr;
@@ -365,8 +405,12 @@ int RunSimulate(const SimulateArgs& a) {
       row["n"] = l.ids.size();
       AddIds(l.ids, roles::RulesOf(plan), &row);
       row["y"] = r.y;
-      row["f"] = plan.scale(variant);
-      row[ResultName(plan.about)] = roles::RealsOf(r.y, plan.scale(variant), plan.divisor(int(l.ids.size())));
+      if (index) {
+        AddHits(plan, index->index(), r.y, rows, &row);
+      } else {
+        row["f"] = plan.scale(variant);
+        row[ResultName(plan.about)] = roles::RealsOf(r.y, plan.scale(variant), plan.divisor(int(l.ids.size())));
+      }
       row["outside"] = json::array();
       for (auto& o : r.outside) row["outside"].push_back({{"wire", o.wire}, {"value", o.value}, {"limit", o.limit}});
       if (!a.json)
@@ -374,10 +418,12 @@ int RunSimulate(const SimulateArgs& a) {
     }
     if (a.json)
       std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l));
-    else if (l.error.empty())
-      std::cout << "line " << l.i + 1 << ": " << Plural(l.ids.size(), "token") << ", y = " << FirstOf(row["y"]);
-    else
+    else if (!l.error.empty())
       std::cout << "line " << l.i + 1 << ": " << l.error;
+    else if (index)
+      std::cout << "line " << l.i + 1 << ": " << Plural(l.ids.size(), "token") << ", hits " << HitsText(row["hits"]);
+    else
+      std::cout << "line " << l.i + 1 << ": " << Plural(l.ids.size(), "token") << ", y = " << FirstOf(row["y"]);
     std::cout << std::endl;
   }
   return Finish(lines);

@@ -54,7 +54,7 @@ struct PlanShowArgs {
 int RunPlanShow(const PlanShowArgs& a);
 
 struct EstimateArgs {
-  std::string plan, variant = {};
+  std::string plan, variant = {}, index_plan = {};
   std::optional<std::string> profile = {};
   int tokens = 32, batch = 1, ahead = 0, audit = 0;
   bool json = false, device = false;
@@ -68,7 +68,7 @@ struct KernelsArgs {
 int RunKernels(const KernelsArgs& a);
 
 struct SimulateArgs {
-  std::string model, plan, shifts, variant = {};
+  std::string model, plan, shifts, variant = {}, index = {};  // index: a folder
   Source source;
   bool json = false, truncate = false;
 };

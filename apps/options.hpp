@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cmd_index.hpp"
 #include "apps/cmd_receipt.hpp"
 #include "apps/commands.hpp"
 #include "apps/fn/cmd_fn.hpp"
@@ -134,6 +135,8 @@ std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* c
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
 // Adds `suf gate`, as AddModels does.
 void AddGates(CLI::App* app, GateCommands* all, int* status);
+// Adds `suf index`, as AddModels does.
+void AddIndex(CLI::App* app, IndexCommands* all, int* status);
 // Adds `suf receipt`, as AddModels does.
 void AddReceipts(CLI::App* app, ReceiptCommands* all, int* status);
 

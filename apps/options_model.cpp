@@ -165,6 +165,8 @@ void AddEstimate(CLI::App* app, EstimateArgs* a, int* status) {
       app->add_subcommand("estimate", "print the cost of an inference: flights, keys, bytes, by layer and operator");
   c->add_option("--plan", a->plan, "plan file")->required();
   c->add_option("--tokens", a->tokens, kLengthHelp)->required();
+  c->add_option("--index-plan", a->index_plan, "estimate a search of the index with this public file, index.json")
+      ->option_text("FILE");
   AddBatch(c, &a->batch);
   c->add_option("--ahead", a->ahead, "also print the bytes on disk of N bundles made ahead, 0 to 65536")
       ->check(CLI::Range(0, 1 << 16))
@@ -204,6 +206,7 @@ void AddSimulate(CLI::App* app, SimulateArgs* a, int* status) {
   c->add_option("--model", a->model, "model directory")->required();
   c->add_option("--plan", a->plan, "plan file")->required();
   AddShifts(c, &a->shifts);
+  c->add_option("--index", a->index, "search the index in this folder")->option_text("DIR");
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   AddVariant(c, &a->variant);

@@ -139,6 +139,8 @@ int Main(int argc, char** argv) {
 
   ModelCommands models;
   AddModels(&app, &models, &status);
+  IndexCommands indexes;
+  AddIndex(&app, &indexes, &status);
   ReceiptCommands receipts;
   AddReceipts(&app, &receipts, &status);
   FunctionCommands functions;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/plan/index_plan.hpp"
+#include "suf/nn/plan/index_shape.hpp"
 
 namespace suf::model {
 namespace {
@@ -130,6 +130,31 @@ TEST(ModelSearch, RefusesAnotherPlanAndOtherResults) {
   const Compiled scores = CompileFor(RandomModel("tiny-reranker", 1), 16);
   index = SmallIndexPlan(scores.plan);
   EXPECT_THAT(refusal(scores.plan), testing::HasSubstr("no embedding of norm 1"));
+}
+
+// The shape holds the rows and reaches the recall. Fewer rows or a lower recall cost no more.
+TEST(IndexShape, FulfilsTheWish) {
+  const Compiled c = CompileFor(RandomModel("tiny", 1), 16);
+  const compiler::Prices prices = compiler::ParseProfile("lan").prices;
+  nn::IndexPlan base = SmallIndexPlan(c.plan);
+  base.search.g = 10;
+  const auto seconds = [&](const nn::IndexPlan& index) {
+    const nn::Plan plan = nn::WithIndex(c.plan, index);
+    return compiler::CostOf(prices, pfss::Capabilities{}, [&](pfss::Trace& t) { nn::Build(t, plan, 8); }).seconds;
+  };
+  double before = 0;
+  for (const auto& [rows, recall] : {std::pair{300, 0.9}, {300, 1.}, {3000, 0.97}}) {
+    const nn::IndexPlan index = nn::ChooseShape(c.plan, base, {rows, recall, 8}, prices, pfss::Capabilities{});
+    index.search.Verify("search");
+    EXPECT_GE(index.capacity(), rows);
+    EXPECT_GE(nn::RecallOf(index.search), recall);
+    EXPECT_EQ(index.search.k, base.search.k);
+    EXPECT_EQ(nn::Serialize(nn::ParseIndexPlan(nn::Serialize(index))), nn::Serialize(index));
+    EXPECT_GE(seconds(index), before) << rows;
+    before = seconds(index);
+  }
+  base.search.k = 64;
+  EXPECT_THROW((void)nn::ChooseShape(c.plan, base, {40, 1, 8}, prices, pfss::Capabilities{}), Error);
 }
 
 TEST(IndexPlanText, IsReadAsItWasWritten) {

@@ -25,7 +25,7 @@ using pfss::Trace;
 
 namespace {
 
-constexpr int64_t kMostRows = int64_t{1} << 24, kMostHits = 64, kMostRanked = 16;
+constexpr int64_t kMostRows = int64_t{1} << 24, kMostHits = 64;
 const char* const kTold[] = {"ids", "order", "scores"};
 const char* const kSteps[] = {"parity", "digits", "blocks"};
 
@@ -73,7 +73,7 @@ int Search::ToldBits() const {
   return told == ToldOfHits::kIds ? 1 : told == ToldOfHits::kOrder ? 1 + RankBits() : ScoreRing();
 }
 
-int Search::RankBits() const { return std::min(BitsToCount(Entries()), BitsToCount(kMostRanked)); }
+int Search::RankBits() const { return std::min(BitsToCount(Entries()), BitsToCount(kMostRankedHits)); }
 
 int Search::ResultRing() const { return ToldBits() + Planes(); }
 
@@ -113,7 +113,7 @@ void Search::Fields(Visitor& v) {
 
 void Search::Verify(const std::string& where) const {
   Wanted(rows() <= kMostRows, where, "it has more rows than an index may have");
-  Wanted(told != ToldOfHits::kOrder || k <= kMostRanked, where, "more than 16 hits have an order");
+  Wanted(told != ToldOfHits::kOrder || k <= kMostRankedHits, where, "more than 16 hits have an order");
   int64_t n = buckets;
   for (const int64_t count : groups) {
     Wanted(n % count == 0 && n / count > k, where, "a group has no more members than it keeps, or groups differ");

@@ -9,6 +9,9 @@ namespace suf::nn {
 // P1 learns the row of a hit: alone, with its rank, or with its score.
 enum class ToldOfHits : uint8_t { kIds, kOrder, kScores };
 
+// The most hits that have an order.
+inline constexpr int64_t kMostRankedHits = 16;
+
 // A hit, as P1 reads it from the result.
 struct SearchHit {
   int64_t row = 0;

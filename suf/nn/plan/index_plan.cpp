@@ -55,7 +55,7 @@ Hash IndexPlanHash(const IndexPlan& index) { return HashOf({AsView(ContentOf(ind
 IndexPlan ParseIndexPlan(const std::string& text) {
   if (text.size() > kMostIndexBytes)
     Fail(Cause::kRefused, "the index plan has ", text.size(), " bytes, the limit is ", kMostIndexBytes,
-         "; create the index again");
+         "; name the file index.json of an index");
   const Json j = ReadOrderedJson(text, {kIndexWords.what, kIndexWords.remedy, Cause::kRefused});
   PlanFunctions none;
   PlanReader get(j, "", none, kIndexWords);
@@ -118,6 +118,11 @@ double RowFactor(const Plan& plan) {
     longest = std::max(longest, EmbeddingNorm(*c.ops.at(c.ops.size() - 2)).HardLength());
   const double most = std::ldexp(1, search.f + search.g) - 1, rounding = std::sqrt(double(search.columns)) / 2;
   return std::ldexp(most / longest - rounding, -search.g);
+}
+
+double ScoreOfOne(const Plan& plan) {
+  const auto& search = dynamic_cast<const Search&>(*plan.classes.at(0).ops.back());
+  return std::ldexp(RowFactor(plan), search.f + search.g);
 }
 
 }  // namespace suf::nn

@@ -33,4 +33,7 @@ Plan WithIndex(Plan plan, const IndexPlan& index);
 // stays below 2^(f + g) in absolute value, for the hard bound of an embedding.
 double RowFactor(const Plan& plan);
 
+// Returns the score of a row that has the direction of the text. Divided by it, scores are cosines.
+double ScoreOfOne(const Plan& plan);
+
 }  // namespace suf::nn

@@ -1,0 +1,349 @@
+#include "suf/roles/index_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "suf/base/digest.hpp"
+#include "suf/base/plural.hpp"
+#include "suf/base/printable.hpp"
+#include "suf/base/private_files.hpp"
+#include "suf/roles/files.hpp"
+
+namespace suf::roles {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kPlanFile = "index.json", *kKeyFile = "index.key", *kListFile = "list";
+constexpr std::string_view kListMagic = "SUFINDX1", kSegmentMagic = "SUFSEGM1", kSegmentEnding = ".segment";
+constexpr size_t kTag = sizeof(Hash), kMostListBytes = size_t{1} << 28, kMostPlanBytes = size_t{1} << 16;
+
+Bytes ReadAll(const std::string& path, size_t most, const char* remedy) {
+  const Fd fd = OpenFile(path, O_RDONLY);
+  struct stat s {};
+  SUF_CHECK(!fstat(fd.get(), &s));
+  Bytes all = ReadSome(fd.get(), std::min(size_t(s.st_size), most) + 1, path);
+  if (all.size() > most) Fail(Cause::kRefused, path, " is longer than ", most, " bytes; ", remedy);
+  return all;
+}
+
+// Returns the bytes of a sealed file before its tag. Throws Cause::kRefused if they do not belong to it.
+View Checked(const Bytes& all, const Secret& key, const std::string& path) {
+  if (all.size() >= kTag) {
+    const View body = View(all).first(all.size() - kTag);
+    if (Equal(Hmac(key.view(), {body}), View(all).last(kTag))) return body;
+  }
+  Fail(Cause::kRefused, path, " was altered or cut short; restore the folder from a copy, or create the index again");
+}
+
+// Adds documents, whose rows are numbered from `first` on. Throws Cause::kInput for an id that is there.
+void AddIds(const std::vector<IndexDocument>& documents, int64_t first, std::map<std::string, int64_t>* rows) {
+  for (const IndexDocument& d : documents)
+    if (!rows->emplace(d.id, first++).second)
+      Fail(Cause::kInput, "the document ", Quoted(d.id),
+           " is in the index already; delete it first, or give another id");
+}
+
+std::string NameOf(const Hash& segment) { return Hex(segment) + std::string(kSegmentEnding); }
+
+}  // namespace
+
+nn::IndexPlan LoadIndexPlan(const std::string& path) {
+  return nn::ParseIndexPlan(ReadText(path, "the index plan ", "name the file index.json of an index"));
+}
+
+std::vector<int16_t> RowOf(const nn::Plan& plan, const std::vector<double>& embedding) {
+  const auto& search = dynamic_cast<const nn::Search&>(*plan.classes.at(0).ops.back());
+  double length = 0;
+  for (const double v : embedding) length += v * v;
+  length = std::sqrt(length);
+  if (!(length > 0) || !std::isfinite(length))
+    Fail(Cause::kInput, "the embedding of this document has no direction; change the text");
+  std::vector<int16_t> row;
+  const double factor = std::ldexp(nn::RowFactor(plan) / length, search.g);
+  for (const double v : embedding) row.push_back(int16_t(std::lround(v * factor)));
+  return row;
+}
+
+void IndexFolder::Create(const std::string& dir, const nn::IndexPlan& index, IndexRows rows) {
+  std::map<std::string, int64_t> ids;
+  AddIds(rows.documents, 0, &ids);
+  MakePrivateFolder(dir);
+  if (std::error_code error; !fs::is_empty(dir, error))
+    Fail(Cause::kInput, "the folder ", dir, " is not empty; name another one, or remove what is there");
+  IndexFolder made(dir, index);
+  made.Append(std::move(rows));
+}
+
+IndexFolder::IndexFolder(const std::string& dir, nn::IndexPlan index)
+    : dir_(dir), lock_(LockPrivateFolder(dir)), key_(Secret::Random()), index_(std::move(index)) {
+  if (index_.search.g > 14) throw Bug("a row does not fit its words");
+  WriteFile(dir_, kKeyFile, key_.view());
+  WriteList();
+  WritePlan();
+}
+
+IndexFolder::IndexFolder(const std::string& dir, bool accept) : dir_(dir), lock_(LockPrivateFolder(dir)) {
+  for (const char* name : {kKeyFile, kListFile})
+    if (access(PathOf(name).c_str(), F_OK))
+      Fail(Cause::kInput, dir, " has no file ", name, "; name the folder of an index, or create one");
+  Bytes key = ReadAll(PathOf(kKeyFile), sizeof(Hash), "create the index again");
+  if (key.size() != sizeof(Hash))
+    Fail(Cause::kRefused, PathOf(kKeyFile), " has ", key.size(), " bytes instead of ", sizeof(Hash),
+         "; restore the folder from a copy, or create the index again");
+  key_ = Secret(View(key));
+  ReadList(accept);
+  WritePlan();
+}
+
+int64_t IndexFolder::rows() const { return segments_.empty() ? 0 : segments_.back().first + segments_.back().rows; }
+
+// --- the list ---
+
+void IndexFolder::ReadList(bool accept) {
+  const std::string path = PathOf(kListFile);
+  const Bytes all = ReadAll(path, kMostListBytes, "create the index again");
+  Reader r(Checked(all, key_, path), path);
+  if (!Equal(r.Raw(kListMagic.size()), AsView(kListMagic)))
+    Fail(Cause::kRefused, path, " is of another version; create the index again");
+  FileId own;
+  own.inode = r.Get<uint64_t>();
+  own.birth_s = r.Get<int64_t>();
+  own.birth_ns = r.Get<uint32_t>();
+  own.generation = r.Get<uint32_t>();
+  index_ = nn::ParseIndexPlan(r.Text(kMostPlanBytes));
+  const auto segments = r.Get<uint32_t>();
+  for (uint32_t i = 0; i < segments; ++i) {
+    IndexSegment s;
+    s.id = r.GetHash();
+    s.first = rows();
+    s.rows = r.Get<int64_t>();
+    segments_.push_back(s);
+  }
+  const auto deleted = r.Get<uint64_t>();
+  for (uint64_t i = 0; i < deleted; ++i) deleted_.push_back(r.Get<int64_t>());
+  r.ExpectEnd();
+  for (const IndexSegment& s : segments_)
+    if (access(PathOf(NameOf(s.id)).c_str(), F_OK))
+      Fail(Cause::kRefused, "the segment ", NameOf(s.id), " of ", dir_,
+           " is missing; restore the folder from a copy, or create the index again");
+  if (own != Identify(OpenFile(path, O_RDONLY).get()).value_or(FileId{})) {
+    if (!accept)
+      Fail(Cause::kRefused, dir_,
+           " was copied or put back, so deleted documents may be there again; accept the folder, then delete them");
+    WriteList();
+  }
+  RemoveStrays();
+}
+
+void IndexFolder::WriteList() const {
+  const std::string path = PathOf(kListFile);
+  TempFile file(path);
+  Writer w;
+  w.Raw(AsView(kListMagic));
+  Put(w, Identify(file.fd()).value_or(FileId{}));
+  w.Sized(nn::Serialize(index_));
+  w.Put(uint32_t(segments_.size()));
+  for (const IndexSegment& s : segments_) {
+    w.Raw(s.id);
+    w.Put(s.rows);
+  }
+  w.Put(uint64_t(deleted_.size()));
+  for (const int64_t row : deleted_) w.Put(row);
+  w.Raw(Hmac(key_.view(), {w.bytes()}));
+  file.Add(w.bytes());
+  Sync(file.fd(), path);
+  file.Commit();
+  SyncDir(dir_);
+}
+
+// Writes the public copy of the plan, if it is not there.
+void IndexFolder::WritePlan() const {
+  const std::string path = PathOf(kPlanFile), text = nn::Serialize(index_, 2);
+  if (!access(path.c_str(), F_OK) && ReadFile(path, "", "") == text) return;
+  TempFile file(path, 0644);
+  file.Add(AsView(text));
+  Sync(file.fd(), path);
+  file.Commit();
+  SyncDir(dir_);
+}
+
+// Removes segments that a crash left over.
+void IndexFolder::RemoveStrays() const {
+  std::set<std::string> known;
+  for (const IndexSegment& s : segments_) known.insert(NameOf(s.id));
+  std::error_code error;  // a later start removes the others
+  for (const auto& entry : fs::directory_iterator(dir_, error)) {
+    const std::string name = entry.path().filename();
+    if (name.ends_with(kSegmentEnding) && !known.contains(name)) fs::remove(entry.path(), error);
+  }
+}
+
+// --- segments ---
+
+// A segment: magic, id of the plan, first row, counts, rows, documents; then the tag, from which its name follows.
+Bytes IndexFolder::SegmentBytes(const IndexRows& rows, int64_t first, Hash* id) const {
+  Writer w;
+  w.Raw(AsView(kSegmentMagic));
+  w.Raw(nn::IndexPlanHash(index_));
+  w.Put(first);
+  w.Put(int64_t(rows.documents.size()));
+  w.Put(index_.search.columns);
+  w.Raw({reinterpret_cast<const uint8_t*>(rows.values.data()), rows.values.size() * sizeof(int16_t)});
+  for (const IndexDocument& d : rows.documents) {
+    w.Sized(d.id);
+    w.Sized(d.text);
+  }
+  *id = Hmac(key_.view(), {w.bytes()});
+  w.Raw(*id);
+  return w.Take();
+}
+
+IndexRows IndexFolder::ReadSegment(const IndexSegment& s) const {
+  const std::string path = PathOf(NameOf(s.id));
+  const size_t most = size_t(s.rows) * (size_t(index_.search.columns) * sizeof(int16_t) + kMostDocumentId +
+                                        kMostDocumentText + 2 * sizeof(uint64_t)) +
+                      256;
+  const Bytes all = ReadAll(path, most, "restore the folder from a copy, or create the index again");
+  Reader r(Checked(all, key_, path), path);
+  (void)r.Raw(kSegmentMagic.size());
+  const Hash plan = r.GetHash();
+  const auto first = r.Get<int64_t>(), count = r.Get<int64_t>(), columns = r.Get<int64_t>();
+  if (!Equal(View(all).last(kTag), s.id) || plan != nn::IndexPlanHash(index_) || first != s.first || count != s.rows ||
+      columns != index_.search.columns)
+    Fail(Cause::kRefused, path, " is another segment than its name says; restore the folder from a copy");
+  IndexRows out;
+  out.values.resize(size_t(count * columns));
+  const View words = r.Raw(out.values.size() * sizeof(int16_t));
+  std::memcpy(out.values.data(), words.data(), words.size());
+  for (int64_t i = 0; i < count; ++i) {
+    IndexDocument d;
+    d.id = r.Text(kMostDocumentId);
+    d.text = r.Text(kMostDocumentText);
+    out.documents.push_back(std::move(d));
+  }
+  r.ExpectEnd();
+  return out;
+}
+
+IndexRows IndexFolder::Read() const {
+  IndexRows all;
+  for (const IndexSegment& s : segments_) {
+    IndexRows one = ReadSegment(s);
+    all.values.insert(all.values.end(), one.values.begin(), one.values.end());
+    std::move(one.documents.begin(), one.documents.end(), std::back_inserter(all.documents));
+  }
+  return all;
+}
+
+// --- changes ---
+
+// Returns the rows of live documents, by id.
+std::map<std::string, int64_t> IndexFolder::LiveRows() {
+  if (live_) return *live_;
+  const IndexRows all = Read();
+  live_.emplace();
+  for (size_t i = 0; i < all.documents.size(); ++i)
+    if (!std::binary_search(deleted_.begin(), deleted_.end(), int64_t(i))) (*live_)[all.documents[i].id] = int64_t(i);
+  return *live_;
+}
+
+void IndexFolder::CheckRoom(int64_t rows) const {
+  if (const int64_t left = index_.capacity() - this->rows(); rows > left)
+    Fail(Cause::kInput, Plural(rows, "document"), rows == 1 ? " does" : " do", " not fit: the index has room for ",
+         left, " of its ", index_.capacity(), " rows; compact it, which frees deleted rows and can raise the capacity");
+  if (segments_.size() == kMostSegments)
+    Fail(Cause::kInput, "the index has ", kMostSegments, " segments, which is the limit; compact it");
+}
+
+void IndexFolder::Append(IndexRows rows) {
+  const auto count = int64_t(rows.documents.size());
+  if (count == 0) return;
+  CheckRoom(count);
+  std::map<std::string, int64_t> live = LiveRows();
+  IndexSegment s{{}, this->rows(), count};
+  AddIds(rows.documents, s.first, &live);
+  const Bytes bytes = SegmentBytes(rows, s.first, &s.id);
+  WriteFile(dir_, NameOf(s.id), bytes);
+  segments_.push_back(s);
+  WriteList();
+  live_ = std::move(live);
+}
+
+void IndexFolder::Delete(const std::vector<std::string>& ids) {
+  std::map<std::string, int64_t> live = LiveRows();
+  std::vector<int64_t> deleted = deleted_;
+  for (const std::string& id : ids) {
+    const auto at = live.find(id);
+    if (at == live.end()) Fail(Cause::kInput, "the index has no document ", Quoted(id), "; nothing was deleted");
+    deleted.push_back(at->second);
+    live.erase(at);
+  }
+  std::sort(deleted.begin(), deleted.end());
+  deleted_ = std::move(deleted);
+  WriteList();
+  live_ = std::move(live);
+}
+
+void IndexFolder::Compact(const nn::IndexPlan& index) {
+  const IndexRows all = Read();
+  const auto columns = size_t(index_.search.columns);
+  if (index.model != index_.model || size_t(index.search.columns) != columns || index.search.f != index_.search.f ||
+      index.search.g != index_.search.g)
+    throw Bug("an index is compacted to one of other rows");
+  IndexRows live;
+  for (size_t i = 0; i < all.documents.size(); ++i) {
+    if (std::binary_search(deleted_.begin(), deleted_.end(), int64_t(i))) continue;
+    live.documents.push_back(all.documents[i]);
+    live.values.insert(live.values.end(), all.values.begin() + std::ptrdiff_t(i * columns),
+                       all.values.begin() + std::ptrdiff_t((i + 1) * columns));
+  }
+  if (index.capacity() < int64_t(live.documents.size()))
+    Fail(Cause::kInput, "a capacity of ", index.capacity(), " rows does not hold the ", live.documents.size(),
+         " rows of the index; raise it");
+  index_ = index;
+  std::vector<IndexSegment> segments;
+  if (!live.documents.empty()) {
+    IndexSegment s{{}, 0, int64_t(live.documents.size())};
+    const Bytes bytes = SegmentBytes(live, 0, &s.id);
+    WriteFile(dir_, NameOf(s.id), bytes);
+    segments.push_back(s);
+  }
+  segments_ = std::move(segments);
+  deleted_.clear();
+  live_.reset();
+  WriteList();
+  WritePlan();
+  RemoveStrays();
+}
+
+// --- weights ---
+
+void IndexFolder::AddWeights(const nn::Plan& plan, nn::QuantisedWeights* weights) const {
+  const nn::Search& search = index_.search;
+  const IndexRows all = Read();
+  const nn::GraphNode& node = *plan.graph.nodes().back();
+  std::vector<nn::WeightSlot> slots = search.Slots();
+  const auto name = [&](const nn::WeightSlot& s) { return nn::SlotName(plan, plan.classes.at(0), node, s); };
+  for (int64_t b = 0; b < search.blocks(); ++b) {
+    const int64_t count = search.rows_of(b);
+    nn::Ints w(size_t(search.columns * count), 0);
+    for (int64_t i = 0; i < count && b * search.block + i < rows(); ++i)
+      for (int64_t j = 0; j < search.columns; ++j)
+        w[size_t(j * count + i)] = all.values[size_t((b * search.block + i) * search.columns + j)];
+    (*weights)[name(slots[size_t(b)])] = nn::Tensor({search.columns, count}, w);
+  }
+  nn::Ints bias(size_t(search.rows()), -(int64_t{1} << (search.f + search.g + 1)));
+  std::fill(bias.begin(), bias.begin() + rows(), 0);
+  for (const int64_t row : deleted_) bias[size_t(row)] = -(int64_t{1} << (search.f + search.g + 1));
+  (*weights)[name(slots.back())] = nn::Tensor({search.rows()}, bias);
+}
+
+}  // namespace suf::roles
