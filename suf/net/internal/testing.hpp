@@ -8,20 +8,12 @@
 #include <thread>
 
 #include "suf/base/file.hpp"
+#include "suf/base/sanitized_test.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
 
 namespace suf::net {
-
-// Whether a sanitizer instruments this build.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // Time limits of tests: kQuick for a silent peer, kAmple if time does not matter. A loaded machine answers within
 // kQuick.
