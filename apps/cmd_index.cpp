@@ -89,9 +89,7 @@ nn::IndexPlan Shaped(const nn::Plan& plan, nn::IndexPlan index, int64_t rows, do
                          prices.prices, backend->capabilities(), [&](double done) { bar.At(done, "pricing shapes"); });
 }
 
-void CheckIndexOf(const nn::IndexPlan& index, const nn::Plan& plan) { (void)nn::WithIndex(plan, index); }
-
-// Returns the state of an index in words, or as JSON.
+// Returns the state of an index in words.
 std::string Described(const roles::IndexFolder& folder) {
   const nn::IndexPlan& index = folder.index();
   const nn::Search& s = index.search;
@@ -183,7 +181,7 @@ int RunIndexCompact(const IndexCompactArgs& a) {
   nn::IndexPlan index = folder.index();
   if (a.capacity) {
     const nn::Plan plan = roles::LoadPlan(a.plan);
-    CheckIndexOf(index, plan);
+    (void)nn::WithIndex(plan, index);  // throws if the index is of another plan
     index = Shaped(plan, index, a.capacity, a.recall, a.profile);
   }
   folder.Compact(index);

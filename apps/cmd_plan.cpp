@@ -351,11 +351,8 @@ int RunKernels(const KernelsArgs& a) {
 
 namespace {
 
-// Adds the hits of a search to a row, the best one first if they have an order.
-void AddHits(const nn::Plan& plan, const nn::IndexPlan& index, const nn::Ints& y, const roles::IndexRows& rows,
-             ordered_json* row) {
-  const nn::Search& search = index.search;
-  const double one = nn::ScoreOfOne(nn::WithIndex(plan, index));
+// Adds the hits of a search to a row, the best one first if they have an order. `one` is nn::ScoreOfOne.
+void AddHits(const nn::Search& search, double one, const nn::Ints& y, const roles::IndexRows& rows, ordered_json* row) {
   std::vector<nn::SearchHit> hits = search.Decode(y);
   std::sort(hits.begin(), hits.end(), [](const nn::SearchHit& a, const nn::SearchHit& b) {
     return std::tuple(a.rank, -a.score, a.row) < std::tuple(b.rank, -b.score, b.row);
@@ -382,9 +379,11 @@ int RunSimulate(const SimulateArgs& a) {
   const nn::Plan plan = roles::LoadPlan(a.plan);
   std::optional<roles::IndexFolder> index;
   roles::IndexRows rows;
+  double one = 0;
   if (!a.index.empty()) {
     index.emplace(a.index);
     rows = index->Read();
+    one = nn::ScoreOfOne(nn::WithIndex(plan, index->index()));
   }
   const int variant = a.variant.empty() ? 0 : plan.VariantNamed(a.variant);
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
@@ -406,7 +405,7 @@ int RunSimulate(const SimulateArgs& a) {
       AddIds(l.ids, roles::RulesOf(plan), &row);
       row["y"] = r.y;
       if (index) {
-        AddHits(plan, index->index(), r.y, rows, &row);
+        AddHits(index->index().search, one, r.y, rows, &row);
       } else {
         row["f"] = plan.scale(variant);
         row[ResultName(plan.about)] = roles::RealsOf(r.y, plan.scale(variant), plan.divisor(int(l.ids.size())));

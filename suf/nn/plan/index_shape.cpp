@@ -26,8 +26,8 @@ void AddGroupings(int64_t n, int64_t k, Grouping so_far, std::vector<Grouping>* 
     out->back().pairs += double(n) * double(n) / 2;
   }
   if (so_far.counts.size() == 4) return;
-  for (int64_t size = k + 1; size <= 128 && size < n; ++size) {
-    if (n % size != 0 || size < 2 * k) continue;
+  for (int64_t size = 2 * k; size <= 128 && size < n; ++size) {
+    if (n % size != 0) continue;
     Grouping next = so_far;
     next.counts.push_back(n / size);
     next.pairs += double(n) * double(size) / 2;
