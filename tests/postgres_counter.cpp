@@ -1,14 +1,15 @@
 // Counts in PostgreSQL, as tests/network/postgres_test.py directs. A line of stdin is a call. A line of stdout is its
 // answer. Arguments: the URL, a folder, and the limit of a call in milliseconds.
 //
-//   `reserve OWNER TEXTS TOKENS QUOTA QUOTA`: "held N" or "full SECONDS". A quota of - is none.
+//   `reserve OWNER TEXTS TOKENS QUOTA QUOTA SEARCHES QUOTA`: "held N" or "full SECONDS". A quota of - is none.
 //   `confirm N`, `release N`: "ok".
-//   `today OWNER`: "today TEXTS TOKENS".
+//   `today OWNER`: "today TEXTS TOKENS SEARCHES".
 //   `notices`: "notice SENTENCE", repeated, then "ok".
 //   `use OWNER QUOTA THREADS`: "one" for each text, then "used TEXTS ERRORS".
+//   `search OWNER QUOTA THREADS`: the same with searches and their quota.
 //
-// `use` counts until the quota is used. It releases each third reservation, and goes on after errors. The answer to a
-// call that throws is "error CAUSE SENTENCE".
+// `use` and `search` count until the quota is used. They release each third reservation, and go on after errors. The
+// answer to a call that throws is "error CAUSE SENTENCE".
 #include <atomic>
 #include <iostream>
 #include <mutex>
@@ -36,11 +37,11 @@ std::optional<uint64_t> QuotaOf(const std::string& word) {
   return std::stoull(word);
 }
 
-void Use(PostgresCounts& counts, const std::string& owner, uint64_t quota, int threads) {
+void Use(PostgresCounts& counts, const std::string& owner, const Amount& amount, const Quota& quota, int threads) {
   std::atomic<int> used = 0, errors = 0;
   const auto run = [&](int t) {
     for (int i = t;;) try {
-        const auto answer = counts.Reserve(owner, {1, 32}, {quota, {}});
+        const auto answer = counts.Reserve(owner, amount, quota);
         if (std::holds_alternative<RetryAfter>(answer)) return;
         const uint64_t reservation = std::get<uint64_t>(answer);
         if (++i % 3 == 0) {
@@ -71,10 +72,11 @@ void Answer(PostgresCounts& counts, std::istringstream& words) {
   std::string call, owner;
   words >> call >> owner;
   if (call == "reserve") {
-    uint64_t texts = 0, tokens = 0;
-    std::string most_texts, most_tokens;
-    words >> texts >> tokens >> most_texts >> most_tokens;
-    const auto answer = counts.Reserve(owner, {texts, tokens}, {QuotaOf(most_texts), QuotaOf(most_tokens)});
+    uint64_t texts = 0, tokens = 0, searches = 0;
+    std::string most_texts, most_tokens, most_searches;
+    words >> texts >> tokens >> most_texts >> most_tokens >> searches >> most_searches;
+    const auto answer = counts.Reserve(owner, {texts, tokens, searches},
+                                       {QuotaOf(most_texts), QuotaOf(most_tokens), QuotaOf(most_searches)});
     const auto* full = std::get_if<RetryAfter>(&answer);
     Say(full ? Str("full ", full->seconds) : Str("held ", std::get<uint64_t>(answer)));
   } else if (call == "confirm") {
@@ -85,15 +87,18 @@ void Answer(PostgresCounts& counts, std::istringstream& words) {
     Say("ok");
   } else if (call == "today") {
     const Amount a = counts.Today(owner);
-    Say(Str("today ", a.texts, " ", a.tokens));
+    Say(Str("today ", a.texts, " ", a.tokens, " ", a.searches));
   } else if (call == "notices") {
     for (const std::string& n : counts.TakeNotices()) Say("notice " + n);
     Say("ok");
-  } else if (call == "use") {
+  } else if (call == "use" || call == "search") {
     uint64_t quota = 0;
     int threads = 0;
     words >> quota >> threads;
-    Use(counts, owner, quota, threads);
+    if (call == "use")
+      Use(counts, owner, {1, 32}, {.texts = quota}, threads);
+    else
+      Use(counts, owner, {1, 32, 1}, {.searches = quota}, threads);
   }
 }
 

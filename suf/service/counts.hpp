@@ -1,5 +1,5 @@
-// P0's counts of texts and tokens, by owner and day (UTC). A job is counted before it begins. If it does not begin, its
-// count is given back.
+// P0's counts of texts, tokens and searches, by owner and day (UTC). A job is counted before it begins. If it does not
+// begin, its count is given back.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,24 +7,38 @@
 #include <variant>
 #include <vector>
 
+#include "suf/store/job.hpp"
+
 namespace suf::service {
 
-// The texts of a job and their tokens.
+// The texts of a job, their tokens, and how many of the texts are searched for.
 struct Amount {
-  uint64_t texts = 0, tokens = 0;
+  uint64_t texts = 0, tokens = 0, searches = 0;
   bool operator==(const Amount&) const = default;
 };
 
+// Returns what a job counts. A search also embeds its texts, so it counts them and their tokens. A fetch counts
+// nothing, because each search has at most one.
+inline Amount AmountOf(const store::Job& job) {
+  if (store::IsFetch(job)) return {};
+  const uint64_t texts = job.texts;
+  return {texts, texts * job.tokens, store::IsSearch(job) ? texts : 0};
+}
+
 // The most that an owner may use in a day. An absent number sets no limit.
 struct Quota {
-  std::optional<uint64_t> texts, tokens;
-  bool IsLimited() const { return texts || tokens; }
-  // Returns whether `more` fits beside the amount that is used.
+  std::optional<uint64_t> texts = {}, tokens = {}, searches = {};
+  // Returns whether a limit applies to a part of this amount.
+  bool Limits(const Amount& more) const {
+    return (texts && more.texts) || (tokens && more.tokens) || (searches && more.searches);
+  }
+  // Returns whether `more` fits beside the amount that is used. A part of 0 always fits.
   bool Admits(const Amount& used, const Amount& more) const {
     const auto fits = [](const std::optional<uint64_t>& most, uint64_t a, uint64_t b) {
-      return !most || (a <= *most && b <= *most - a);
+      return !most || !b || (a <= *most && b <= *most - a);
     };
-    return fits(texts, used.texts, more.texts) && fits(tokens, used.tokens, more.tokens);
+    return fits(texts, used.texts, more.texts) && fits(tokens, used.tokens, more.tokens) &&
+           fits(searches, used.searches, more.searches);
   }
 };
 

@@ -8,6 +8,22 @@
 
 namespace suf::service {
 
+namespace {
+
+// Returns the limits of an owner in parentheses, for error messages. At least one is set.
+std::string LimitsText(const Owner& owner) {
+  std::string text;
+  const auto add = [&](const std::optional<uint64_t>& most, const char* one, const char* many) {
+    if (most) text += Str(text.empty() ? "(" : ", ", Plural(*most, one, many));
+  };
+  add(owner.texts, "text", "texts");
+  add(owner.tokens, "token", "tokens");
+  add(owner.searches, "search", "searches");
+  return text + " a day)";
+}
+
+}  // namespace
+
 // One job, from its turn to its end.
 class OwnerDesk::Ticket : public proto::JobTicket {
  public:
@@ -33,10 +49,12 @@ class OwnerDesk::Ticket : public proto::JobTicket {
     runs_.reset();
     const store::Job& job = notice_.job;
     const bool done = outcome == JobOutcome::kDone;
+    const Amount amount = AmountOf(job);
     if (Metrics* const metrics = desk_.options_.metrics) {
       metrics->Ended(owner_, {.outcome = outcome,
-                              .texts = job.texts,
-                              .tokens = uint64_t{job.texts} * job.tokens,
+                              .texts = amount.texts,
+                              .tokens = amount.tokens,
+                              .searches = amount.searches,
                               .waited_s = notice_.waited_ms / 1e3,
                               .duration_s = end.ms / 1e3,
                               .bytes_sent = end.bytes_sent,
@@ -162,16 +180,18 @@ std::unique_ptr<proto::JobTicket> OwnerDesk::Begin(const proto::JobNotice& notic
   if (options_.log && !options_.log->writable())
     Fail(Cause::kResource, "the log of jobs cannot be written, so no further job begins; see to its disk");
   if (!owner) return std::make_unique<Ticket>(*this, kUnlistedName, notice, std::nullopt);
-  const uint64_t texts = notice.job.texts;
-  const auto answer =
-      options_.counts->Reserve(owner->name, {texts, texts * notice.job.tokens}, {owner->texts, owner->tokens});
+  const Amount amount = AmountOf(notice.job);
+  if (amount == Amount{}) return std::make_unique<Ticket>(*this, owner->name, notice, std::nullopt);
+  const auto answer = options_.counts->Reserve(owner->name, amount, {owner->texts, owner->tokens, owner->searches});
   if (options_.notice)
     for (const std::string& sentence : options_.counts->TakeNotices()) options_.notice(sentence);
   if (const auto* full = std::get_if<RetryAfter>(&answer))
     throw proto::DenialError(
         net::Refusal::kQuota, full->seconds,
-        Str("the quota of the data owner ", owner->name, " does not admit ", Plural(texts, "further text"), " of ",
-            notice.job.tokens, " tokens today; list a higher one, or let it ",
+        Str("the quota of the data owner ", owner->name, " ", LimitsText(*owner), " does not admit ",
+            amount.searches ? Plural(amount.searches, "further search", "further searches")
+                            : Plural(amount.texts, "further text"),
+            " of ", notice.job.tokens, " tokens today; list a higher one, or let it ",
             full->seconds ? Str("wait ", full->seconds, " s for the next day") : "bring fewer at once"));
   return std::make_unique<Ticket>(*this, owner->name, notice, std::get<uint64_t>(answer));
 }

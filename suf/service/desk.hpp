@@ -17,7 +17,7 @@
 
 namespace suf::service {
 
-// Thread-safe. A job counts its texts, and its tokens times its texts.
+// Thread-safe. A job counts by AmountOf. A fetch needs no count.
 class OwnerDesk : public proto::OwnerPolicy {
  public:
   // A null pointer leaves its part out. The others outlive the desk.

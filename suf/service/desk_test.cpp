@@ -43,8 +43,10 @@ struct DeskWorld {
   std::shared_ptr<const OwnerList> ListOf(const std::string& toml) const {
     return std::make_shared<const OwnerList>(OwnerList::Parse(toml, "F", now));
   }
-  std::unique_ptr<proto::JobTicket> Begin(int key, uint32_t tokens = 4, uint32_t texts = 1) {
-    return desk.Begin({DeskKey(key), store::LaneId{2}, store::JobOf(tokens, 0, texts), 250});
+  std::unique_ptr<proto::JobTicket> Begin(int key, uint32_t tokens = 4, uint32_t texts = 1, uint32_t entry = 0) {
+    store::Job job = store::JobOf(tokens, 0, texts);
+    job.entry = entry;
+    return desk.Begin({DeskKey(key), store::LaneId{2}, job, 250});
   }
   // Returns the reason for which f is denied; nothing if it is not.
   static std::optional<net::Refusal> Denial(const std::function<void()>& f, uint32_t* retry_s = nullptr) {
@@ -121,6 +123,47 @@ TEST(OwnerDesk, AJobCountsFromItsTurnUnlessItDoesNotBegin) {
   EXPECT_FALSE(w.Denial([&] { (void)w.Begin(1, 60, 1); }));
 }
 
+// A search counts its texts and tokens as well. A fetch counts nothing, and no quota holds it up.
+TEST(OwnerDesk, ASearchCountsAsATextToo) {
+  constexpr uint32_t kSearch = store::SearchEntry(1), kFetch = store::FetchEntry(1);
+  DeskWorld w(DeskEntry("ann", {1}, "texts = 5\nsearches = 2") + DeskEntry("bob", {2}, "searches = 1"));
+  w.Begin(1, 5, 1, kSearch)->Claim(1, false);
+  EXPECT_EQ(w.counts.Today("ann"), (Amount{1, 5, 1}));
+  auto second = w.Begin(1, 5, 1, kSearch);
+  w.Begin(1, 10, 1, kFetch)->Claim(2, false);
+  EXPECT_EQ(w.counts.Today("ann"), (Amount{2, 10, 2}));
+  const auto sentence = [&](uint32_t texts, uint32_t entry) -> std::string {
+    try {
+      (void)w.Begin(1, 5, texts, entry);
+    } catch (const proto::DenialError& e) {
+      EXPECT_EQ(e.code(), net::Refusal::kQuota);
+      return e.what();
+    }
+    return {};
+  };
+  EXPECT_EQ(sentence(1, kSearch),
+            "the quota of the data owner ann (5 texts, 2 searches a day) does not admit 1 further search of 5 tokens "
+            "today; list a higher one, or let it wait 43200 s for the next day");
+  EXPECT_EQ(sentence(3, kSearch),
+            "the quota of the data owner ann (5 texts, 2 searches a day) does not admit 3 further searches of 5 tokens "
+            "today; list a higher one, or let it bring fewer at once");
+  second.reset();  // it did not begin
+  EXPECT_EQ(w.counts.Today("ann"), (Amount{1, 5, 1}));
+  second = w.Begin(1, 5, 1, kSearch);
+  EXPECT_EQ(sentence(1, 0), "");
+  EXPECT_EQ(sentence(4, 0),
+            "the quota of the data owner ann (5 texts, 2 searches a day) does not admit 4 further texts of 5 tokens "
+            "today; list a higher one, or let it wait 43200 s for the next day");
+  w.desk.SetOwners(w.ListOf(DeskEntry("ann", {1}, "texts = 1\nsearches = 1")));
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(1, 10, 1, kFetch); }), std::nullopt) << "its search has been counted";
+  w.desk.SetOwners(w.ListOf(DeskEntry("bob", {2}, "searches = 1")));
+  w.Begin(2, 5, 1, kSearch)->Claim(3, false);
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(2, 5, 1, kSearch); }), net::Refusal::kQuota);
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(2, 5, 9); }), std::nullopt) << "a quota of searches limits no texts";
+  w.now += 12h;
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(2, 5, 1, kSearch); }), std::nullopt);
+}
+
 // Eight threads run 200 jobs against a quota of 100.
 TEST(OwnerDesk, AQuotaHoldsForJobsSideBySide) {
   DeskWorld w(DeskEntry("ann", {1, 2, 3, 4, 5, 6, 7, 8}, "texts = 100"));
@@ -188,6 +231,28 @@ TEST(OwnerDesk, RecordsEachOutcomeInLogAndMetrics) {
   EXPECT_EQ(ended("ann", "done"), 1);
   EXPECT_EQ(ended("bob", "broken"), 1);
   EXPECT_EQ(ended("ann", "refused"), 1);
+}
+
+TEST(OwnerDesk, RecordsSearchesAndFetches) {
+  DeskWorld w(DeskEntry("ann", {1}));
+  for (const uint32_t entry : {0u, store::SearchEntry(2), store::FetchEntry(2)}) {
+    const auto ticket = w.Begin(1, 5, 1, entry);
+    ticket->Claim(entry, false);
+    ticket->Done({});
+  }
+  w.log.Close();
+  std::vector<int> entries;
+  for (const std::string& line : LinesOf(TextOfFile(w.dir / "log")))
+    entries.push_back(nlohmann::json::parse(line).at("job").value("entry", 0));
+  EXPECT_EQ(entries, (std::vector<int>{0, 3, 4}));
+  const MetricsText text = ReadMetrics(w.Text());
+  const auto of_ann = [&](const std::string& name) {
+    return text.Of(Str(name, "{process=\"p\",role=\"model\",owner=\"ann\"}"));
+  };
+  EXPECT_EQ(of_ann("suf_texts_total"), 2);
+  EXPECT_EQ(of_ann("suf_tokens_total"), 10);
+  EXPECT_EQ(of_ann("suf_searches_total"), 1);
+  EXPECT_EQ(text.Of("suf_inferences_total{process=\"p\",role=\"model\",owner=\"ann\",outcome=\"done\"}"), 3);
 }
 
 // A process was killed during a run. The next one knows the serial, and neither job nor plan.

@@ -40,10 +40,12 @@ constexpr MetricKind kStartTime{MetricType::Gauge, "suf_start_time_seconds",
                                 "Start of the process, in seconds since 1970."};
 constexpr MetricKind kResidentMemory{MetricType::Gauge, "suf_resident_memory_bytes", "Resident memory of the process."};
 constexpr MetricKind kInferences{MetricType::Counter, "suf_inferences_total",
-                                 "Inferences that ended, by their outcome. A batch counts once."};
+                                 "Inferences that ended, by their outcome. A batch counts once, and so does a fetch."};
 constexpr MetricKind kTexts{MetricType::Counter, "suf_texts_total",
                             "Texts of done and broken inferences. A batch counts each of its texts."};
 constexpr MetricKind kTokens{MetricType::Counter, "suf_tokens_total", "Tokens of done and broken inferences."};
+constexpr MetricKind kSearches{MetricType::Counter, "suf_searches_total",
+                               "Texts of done and broken searches, which suf_texts_total counts too."};
 constexpr MetricKind kDurations{MetricType::Histogram, "suf_inference_seconds",
                                 "Duration of done inferences, from the claim to the goodbye."};
 constexpr MetricKind kDeals{MetricType::Histogram, "suf_deal_seconds", "Work of the dealer on a bundle pair."};
@@ -71,7 +73,7 @@ struct OwnerSeries {
   }
   const std::string label;
   std::array<prometheus::Counter, size_t(kOutcomeCount)> inferences;
-  prometheus::Counter texts, tokens;
+  prometheus::Counter texts, tokens, searches;
 };
 // In the order of their labels. A list does not change; another one replaces it.
 using SeriesList = std::vector<std::shared_ptr<OwnerSeries>>;
@@ -207,6 +209,7 @@ void Metrics::Ended(std::string_view owner, const InferenceEnd& end) {
   if (end.outcome == JobOutcome::kRefused) return;
   series->texts.Increment(double(end.texts));
   series->tokens.Increment(double(end.tokens));
+  series->searches.Increment(double(end.searches));
   s_->turn_waits.Observe(std::max(0.0, end.waited_s));
   if (end.outcome == JobOutcome::kDone) s_->durations.Observe(std::max(0.0, end.duration_s));
   CountBytes(end.bytes_sent, end.bytes_received);
@@ -264,6 +267,8 @@ void Metrics::State::WriteOwners(FamilyWriter& out) const {
   });
   each(kTexts, [&](const OwnerSeries& o, const FamilyWriter::Labels& labels) { out.Add(o.texts.Collect(), labels); });
   each(kTokens, [&](const OwnerSeries& o, const FamilyWriter::Labels& labels) { out.Add(o.tokens.Collect(), labels); });
+  each(kSearches,
+       [&](const OwnerSeries& o, const FamilyWriter::Labels& labels) { out.Add(o.searches.Collect(), labels); });
 }
 
 // The own reasons are there from the start, those of a peer from its first refusal on.

@@ -27,8 +27,9 @@ enum class BundleFate { kDealt, kUsed, kBurnt };
 // An inference that has ended. Nothing here depends on its result.
 struct InferenceEnd {
   JobOutcome outcome = JobOutcome::kDone;
-  uint32_t texts = 1;
+  uint64_t texts = 1;
   uint64_t tokens = 0;    // of all texts
+  uint64_t searches = 0;  // the texts of a search
   double waited_s = 0;    // for its turn
   double duration_s = 0;  // of a done one: from the claim to the goodbye
   uint64_t bytes_sent = 0, bytes_received = 0;
@@ -66,9 +67,9 @@ class Metrics {
   ~Metrics();
 
   // Replaces the list of data owners, which P0 alone has. Listed names keep their counts; those of the others are
-  // dropped. Labels are printable, and names that differ in unprintable bytes alone may share one. An owner has 5
-  // series from its first inference on: 3 outcomes, texts and tokens. So there are at most 5 x (names + 1) series of
-  // owners, and a fixed number of others, below 200.
+  // dropped. Labels are printable, and names that differ in unprintable bytes alone may share one. An owner has 6
+  // series from its first inference on: 3 outcomes, texts, tokens and searches. So there are at most 6 x (names + 1)
+  // series of owners, and a fixed number of others, below 200.
   void SetOwners(const std::vector<std::string>& names);
 
   // The calls of the parties.

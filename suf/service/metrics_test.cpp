@@ -26,9 +26,13 @@ std::string OfOutcome(const std::string& owner, const std::string& outcome) {
 TEST(Metrics, HaveTheValuesOfAScript) {
   Metrics metrics(Role::kModel, "1.2.3");
   metrics.SetOwners({"bob", "ann"});
-  metrics.Ended(
-      "ann",
-      {.texts = 3, .tokens = 96, .waited_s = 0.25, .duration_s = 1.5, .bytes_sent = 1000, .bytes_received = 300});
+  metrics.Ended("ann", {.texts = 3,
+                        .tokens = 96,
+                        .searches = 2,
+                        .waited_s = 0.25,
+                        .duration_s = 1.5,
+                        .bytes_sent = 1000,
+                        .bytes_received = 300});
   metrics.Ended("ann", {.tokens = 7, .waited_s = 0.5, .duration_s = 0.5, .bytes_sent = 10, .bytes_received = 3});
   metrics.Ended(
       "bob",
@@ -36,6 +40,7 @@ TEST(Metrics, HaveTheValuesOfAScript) {
   metrics.Ended("bob", {.outcome = JobOutcome::kRefused,
                         .texts = 5,
                         .tokens = 50,
+                        .searches = 5,
                         .waited_s = 3,
                         .duration_s = 4,
                         .bytes_sent = 5,
@@ -57,6 +62,8 @@ TEST(Metrics, HaveTheValuesOfAScript) {
   EXPECT_EQ(text.Of(OfOutcome("ann", "refused")), 0);
   EXPECT_EQ(text.Of(OfOwner("suf_texts_total", "ann")), 4);
   EXPECT_EQ(text.Of(OfOwner("suf_tokens_total", "ann")), 103);
+  EXPECT_EQ(text.Of(OfOwner("suf_searches_total", "ann")), 2);
+  EXPECT_EQ(text.Of(OfOwner("suf_searches_total", "bob")), 0);
   EXPECT_EQ(text.Of(OfOutcome("bob", "done")), 0);
   EXPECT_EQ(text.Of(OfOutcome("bob", "broken")), 1);
   EXPECT_EQ(text.Of(OfOutcome("bob", "refused")), 1);
@@ -125,7 +132,7 @@ TEST(Metrics, HaveOneHelpForAllRoles) {
   for (const Role role : {Role::kModel, Role::kData, Role::kDealer})
     for (const auto& [name, sentence] : ReadMetrics(Metrics(role, "v")).help)
       EXPECT_EQ(help.emplace(name, sentence).first->second, sentence);
-  EXPECT_EQ(help.size(), 16u);
+  EXPECT_EQ(help.size(), 17u);
 }
 
 TEST(Metrics, GiveUnlistedOwnersOneLabel) {

@@ -21,9 +21,9 @@ inline constexpr int64_t kMostAtOnceOfOwner = store::kMostLanes, kMostLanesOfOwn
 
 // A data owner that P0 serves. An absent limit does not apply.
 struct Owner {
-  std::string name;                       // of [A-Za-z0-9._-]; so other characters mark names that no owner has
-  std::vector<Hash> keys;                 // SHA-256 of P1's public keys
-  std::optional<uint64_t> texts, tokens;  // a day, in UTC
+  std::string name;        // of [A-Za-z0-9._-]; so other characters mark names that no owner has
+  std::vector<Hash> keys;  // SHA-256 of P1's public keys
+  std::optional<uint64_t> texts, tokens, searches;  // a day, in UTC
   std::optional<int> at_once, lanes;
   std::optional<Day> until;  // the last day, in UTC, on which P0 serves it
   uint32_t line = 0;         // of its header in the file

@@ -27,6 +27,9 @@ std::string Entry(const std::string& name, int key, const std::string& lines = "
   return Str("[[owner]]\nname = \"", name, "\"\nkeys = [\"", PrintOf(key), "\"]\n", lines);
 }
 
+// The remedy for an unknown field.
+const std::string kFields = "; use name, keys, texts, tokens, searches, at_once, lanes and until";
+
 OwnerList ListOf(const std::string& text) { return OwnerList::Parse(text, "F", kNow); }
 
 testing::AssertionResult IsRefused(const std::string& text, const std::string& sentence) {
@@ -42,7 +45,9 @@ testing::AssertionResult IsRefused(const std::string& text, const std::string& s
 TEST(Owners, AreReadWithAllFields) {
   const OwnerList list = ListOf(
       "# customers\n\n" +
-      Entry("ann", 1, "texts = 1000  # a day\ntokens = 50_000\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n") + "\n" +
+      Entry("ann", 1,
+            "texts = 1000  # a day\ntokens = 50_000\nsearches = 200\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n") +
+      "\n" +
       Str("[[ owner ]]\r\n\"keys\" = [\n  '", PrintOf(2), "',  # old\n  \"", PrintOf(3),
           "\",\n]\nname = '''B.o_b-7'''"));
   ASSERT_EQ(list.size(), 2u);
@@ -51,6 +56,7 @@ TEST(Owners, AreReadWithAllFields) {
   EXPECT_EQ(ann.keys, std::vector<Hash>{KeyOf(1)});
   EXPECT_EQ(ann.texts, 1000u);
   EXPECT_EQ(ann.tokens, 50'000u);
+  EXPECT_EQ(ann.searches, 200u);
   EXPECT_EQ(ann.at_once, 2);
   EXPECT_EQ(ann.lanes, 8);
   EXPECT_EQ(ann.until, Day(2027y / 1 / 1));
@@ -58,8 +64,8 @@ TEST(Owners, AreReadWithAllFields) {
   const Owner& bob = list.owners()[1];
   EXPECT_EQ(bob.name, "B.o_b-7");
   EXPECT_EQ(bob.keys, (std::vector<Hash>{KeyOf(2), KeyOf(3)}));
-  EXPECT_FALSE(bob.texts || bob.tokens || bob.at_once || bob.lanes || bob.until);
-  EXPECT_EQ(bob.line, 12u);
+  EXPECT_FALSE(bob.texts || bob.tokens || bob.searches || bob.at_once || bob.lanes || bob.until);
+  EXPECT_EQ(bob.line, 13u);
   EXPECT_EQ(list.Find(KeyOf(1)), &ann);
   EXPECT_EQ(list.Find(KeyOf(2)), &bob);
   EXPECT_EQ(list.Find(KeyOf(3)), &bob);
@@ -138,15 +144,11 @@ TEST(Owners, AreRefusedIfAFieldIsUnknownOrElsewhere) {
       IsRefused("\nowner = [{name = 'a'}]\n", "F, line 2: owner is a list; write each owner below a header [[owner]]"));
   EXPECT_TRUE(IsRefused("[owner]\nname = 'a'\n" + Entry("ann", 1),
                         "F, line 1: owner is a table; write each owner below a header [[owner]]"));
-  EXPECT_TRUE(IsRefused(Entry("ann", 1, "\nText = 5"),
-                        "F, line 5: owner \"ann\" has the field \"Text\"; use name, keys, texts, tokens, at_once, "
-                        "lanes and until"));
+  EXPECT_TRUE(IsRefused(Entry("ann", 1, "\nText = 5"), "F, line 5: owner \"ann\" has the field \"Text\"" + kFields));
   EXPECT_TRUE(IsRefused(Entry("ann", 1) + "[owner.more]\nx = 1\n" + Entry("bob", 2),
-                        "F, line 4: owner \"ann\" has the field \"more\"; use name, keys, texts, tokens, at_once, "
-                        "lanes and until"));
+                        "F, line 4: owner \"ann\" has the field \"more\"" + kFields));
   EXPECT_TRUE(IsRefused(Entry("ann", 1, "\"\\u202e\\n\" = 5"),
-                        "F, line 4: owner \"ann\" has the field \"\\u{202e}\\n\"; use name, keys, texts, tokens, "
-                        "at_once, lanes and until"));
+                        "F, line 4: owner \"ann\" has the field \"\\u{202e}\\n\"" + kFields));
 }
 
 TEST(Owners, NeedAName) {
@@ -193,7 +195,11 @@ TEST(Owners, AreRefusedIfANumberIsOutOfRange) {
   struct {
     const char* field;
     int64_t most;
-  } const fields[] = {{"texts", 1'000'000'000'000}, {"tokens", 1'000'000'000'000}, {"at_once", 64}, {"lanes", 64}};
+  } const fields[] = {{"texts", 1'000'000'000'000},
+                      {"tokens", 1'000'000'000'000},
+                      {"searches", 1'000'000'000'000},
+                      {"at_once", 64},
+                      {"lanes", 64}};
   for (const auto& [field, most] : fields) {
     EXPECT_EQ(ListOf(Entry("ann", 1, Str(field, " = 1"))).size(), 1u);
     EXPECT_EQ(ListOf(Entry("ann", 1, Str(field, " = ", most))).size(), 1u);
@@ -251,8 +257,7 @@ TEST(Owners, AreSplitAtTheirHeadersAlone) {
                              "x = ''''\n[[owner]]''''"};
   for (const std::string& line : odd)
     EXPECT_TRUE(IsRefused(Entry("ann", 1) + Entry("bob", 2, line) + "\n" + Entry("cy", 3, "y = 1"),
-                          "F, line 7: owner \"bob\" has the field \"x\"; use name, keys, texts, tokens, at_once, "
-                          "lanes and until"))
+                          "F, line 7: owner \"bob\" has the field \"x\"" + kFields))
         << line;
   const OwnerList list = ListOf("\xef\xbb\xbf" + Entry("a", 1) + "\t[[\"owner\"]]\nname='b'\nkeys=['" + PrintOf(2) +
                                 "']\n \t[[\towner ]] # [\n" + Entry("c", 3).substr(10) + "# [[owner]]");
@@ -294,7 +299,8 @@ TEST(Owners, OfAListOf10000Take10MBAtTheirPeak) {
   {
     std::ofstream out(dir / "owners");
     for (int i = 0; i < 10'000; ++i)
-      out << Entry(Str("owner-", i), i, "texts = 1000\ntokens = 50000\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n\n");
+      out << Entry(Str("owner-", i), i,
+                   "texts = 1000\ntokens = 50000\nsearches = 500\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n\n");
   }
   const pid_t child = fork();
   if (!child) {
@@ -332,8 +338,7 @@ TEST(OwnersFile, IsReadOrRefusedWithItsName) {
   }
   ASSERT_EQ(chmod(file.c_str(), 0644), 0);
   ASSERT_EQ(truncate(file.c_str(), off_t(kMostFileBytes) + 1), 0);
-  EXPECT_TRUE(
-      fails(Cause::kInput, "the owners' file " + file + " has 67108865 bytes; list owners in at most 67108864 bytes"));
+  EXPECT_TRUE(fails(Cause::kInput, "the owners' file " + file + " has 67108865 bytes; write at most 67108864 bytes"));
   ASSERT_EQ(truncate(file.c_str(), off_t(kMostFileBytes)), 0);
   EXPECT_TRUE(fails(Cause::kInput, "line 5: the text is no TOML at column 1"));
   std::filesystem::remove(file);

@@ -88,6 +88,19 @@ void CheckTables(const PostgresConnection& c, const SqlRow& row) {
              "ALTER TABLE .. SET LOGGED");
 }
 
+// Brings tables of an older version to ours. The role needs their ownership, which no grant replaces.
+void UpgradeTables(PostgresConnection& c, const SqlRow& row, PostgresConnection::Deadline deadline) {
+  const int64_t version = NumberAt(c, row, 0);
+  if (version >= kPostgresSchema) return;
+  if (version < 1) RefuseTables(c);
+  if (!NumberAt(c, row, 3))
+    c.Refuse(Cause::kRefused,
+             Str("its tables have version ", version, ", this program needs version ", kPostgresSchema,
+                 ", and the role may not alter them"),
+             "run this program once with the role that owns them");
+  c.RunAll(Statements().upgrade_tables.c_str(), deadline);
+}
+
 // Opens a connection, and checks its settings. Makes the tables if there are none.
 void OpenChecked(PostgresConnection& c, PostgresConnection::Deadline deadline, std::chrono::milliseconds limit) {
   c.Open(deadline);
@@ -98,7 +111,9 @@ void OpenChecked(PostgresConnection& c, PostgresConnection::Deadline deadline, s
     c.Refuse(Cause::kRefused, "the database is read-only", "name the primary server, and a database that it can write");
   if (!NumberAt(c, row, 3))
     c.RunAll((NumberAt(c, row, 2) ? Statements().make_tables : Statements().make_schema).c_str(), deadline);
-  CheckTables(c, OneRow(c, c.Run(Statements().check_tables.c_str(), {}, deadline)));
+  const auto tables = c.Run(Statements().check_tables.c_str(), {}, deadline);
+  CheckTables(c, OneRow(c, tables));
+  UpgradeTables(c, tables[0], deadline);
 }
 
 }  // namespace
@@ -233,9 +248,10 @@ void PostgresCounts::See(Day day, Instant now, bool full) {
 PostgresCounts::ReserveReply PostgresCounts::TryReserve(Call& call, const std::string& owner, const Amount& amount,
                                                         const Quota& quota, const std::string& name) {
   const auto added = [](uint64_t n) { return ValueOf(int64_t(std::min(n, kMostAdded))); };
-  const SqlRow row = call.Read(Statements().reserve, {process_, ValueOf(day_), ValueOf(++number_), ValueOf(known_),
-                                                      name, owner, added(amount.texts), added(amount.tokens),
-                                                      ValueOf(quota.texts), ValueOf(quota.tokens), ValueOf(row_day_)});
+  const SqlRow row = call.Read(Statements().reserve,
+                               {process_, ValueOf(day_), ValueOf(++number_), ValueOf(known_), name, owner,
+                                added(amount.texts), added(amount.tokens), ValueOf(quota.texts), ValueOf(quota.tokens),
+                                ValueOf(row_day_), added(amount.searches), ValueOf(quota.searches)});
   const PostgresConnection& c = call.connection();
   CheckSettings(c, row[0]);
   ReserveReply r;
@@ -325,9 +341,12 @@ void PostgresCounts::Release(uint64_t reservation) noexcept {
 Amount PostgresCounts::Today(const std::string& owner) {
   Call call(*this);
   const SqlRow row = call.Read(Statements().read_count, {owner, ValueOf(day_)});
-  const int64_t texts = NumberAt(call.connection(), row, 0), tokens = NumberAt(call.connection(), row, 1);
-  if (texts < 0 || tokens < 0) RefuseTables(call.connection());
-  return {uint64_t(texts), uint64_t(tokens)};
+  const auto count = [&](size_t at) {
+    const int64_t number = NumberAt(call.connection(), row, at);
+    if (number < 0) RefuseTables(call.connection());
+    return uint64_t(number);
+  };
+  return {count(0), count(1), count(2)};
 }
 
 void PostgresCounts::Note(const std::string& notice) {

@@ -13,7 +13,7 @@ namespace suf::service {
 
 namespace {
 
-constexpr int kSchema = 1, kApplication = 1937073731;  // "sufC"
+constexpr int kSchema = 2, kApplication = 1937073731;  // "sufC"
 constexpr int kBusyMs = 100;                           // for a program that reads the file as we start
 constexpr uint64_t kMostCounted = uint64_t{1} << 62;   // a count stops there
 constexpr size_t kMostNotices = 100;
@@ -192,7 +192,8 @@ class CountTransaction {
   Db& db_;
 };
 
-// Checks that the database is one of ours, and makes its tables if it is empty. Returns whether they are new.
+// Checks that the database is one of ours, and makes its tables if it is empty. Tables of version 1 get the column of
+// searches. Returns whether the tables are new.
 template <class Db>
 bool MakeTables(Db& db, const std::string& path) {
   const int64_t application = db.Read("PRAGMA application_id")[0], schema = db.Read("PRAGMA user_version")[0];
@@ -202,16 +203,18 @@ bool MakeTables(Db& db, const std::string& path) {
   if (schema > kSchema)
     Fail(Cause::kResource, path, " has version ", schema, " of the counts, and this program knows up to ", kSchema,
          "; use the program that wrote it, or a newer one");
+  if (!fresh && schema < 1) db.Refuse(SQLITE_CORRUPT);
   if (!fresh && !db.Read("SELECT quick_check = 'ok' FROM pragma_quick_check(1)")[0]) db.Refuse(SQLITE_CORRUPT);
+  if (schema == 1) db.Run("ALTER TABLE counts ADD COLUMN searches INTEGER NOT NULL DEFAULT 0");
+  if (schema < kSchema) db.Run("PRAGMA user_version = 2");
   if (!fresh) return false;
   db.Run(
       "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), day INTEGER NOT NULL, full_day INTEGER, "
       "number INTEGER NOT NULL, place BLOB NOT NULL)");
   db.Run(
       "CREATE TABLE counts (owner TEXT PRIMARY KEY, day INTEGER NOT NULL, texts INTEGER NOT NULL, "
-      "tokens INTEGER NOT NULL) WITHOUT ROWID");
+      "tokens INTEGER NOT NULL, searches INTEGER NOT NULL) WITHOUT ROWID");
   db.Run("PRAGMA application_id = 1937073731");
-  db.Run("PRAGMA user_version = 1");
   return true;
 }
 
@@ -304,11 +307,12 @@ Day SqliteCounts::Advance(Instant now) {
 }
 
 Amount SqliteCounts::Used(const std::string& owner, Day day) {
-  const auto row = db_->Run("SELECT texts, tokens FROM counts WHERE owner = ?1 AND day = ?2", {owner, NumberOf(day)});
+  const auto row =
+      db_->Run("SELECT texts, tokens, searches FROM counts WHERE owner = ?1 AND day = ?2", {owner, NumberOf(day)});
   if (row.empty()) return {};
   for (const int64_t number : row)
     if (number < 0 || uint64_t(number) > kMostCounted) db_->Refuse(SQLITE_CORRUPT);
-  return {uint64_t(row[0]), uint64_t(row[1])};
+  return {uint64_t(row[0]), uint64_t(row[1]), uint64_t(row[2])};
 }
 
 std::variant<uint64_t, RetryAfter> SqliteCounts::Reserve(const std::string& owner, const Amount& amount,
@@ -317,7 +321,7 @@ std::variant<uint64_t, RetryAfter> SqliteCounts::Reserve(const std::string& owne
   std::lock_guard l(m_);
   const Instant now = clock_();
   const Day today = Advance(now);
-  if (full_day_ == today && quota.IsLimited()) return RetryAfter{SecondsLeft(today, now)};
+  if (full_day_ == today && quota.Limits(amount)) return RetryAfter{SecondsLeft(today, now)};
   CountTransaction transaction(*db_);
   if (today > day_) {
     db_->Run("UPDATE state SET day = ?1", {NumberOf(today)});
@@ -326,9 +330,11 @@ std::variant<uint64_t, RetryAfter> SqliteCounts::Reserve(const std::string& owne
   const Amount used = Used(owner, today);
   if (!quota.Admits(used, amount)) return RetryAfter{SecondsLeft(today, now)};
   const Amount added{std::min(amount.texts, kMostCounted - used.texts),
-                     std::min(amount.tokens, kMostCounted - used.tokens)};
-  db_->Run("INSERT OR REPLACE INTO counts VALUES (?1, ?2, ?3, ?4)",
-           {owner, NumberOf(today), int64_t(used.texts + added.texts), int64_t(used.tokens + added.tokens)});
+                     std::min(amount.tokens, kMostCounted - used.tokens),
+                     std::min(amount.searches, kMostCounted - used.searches)};
+  db_->Run("INSERT OR REPLACE INTO counts VALUES (?1, ?2, ?3, ?4, ?5)",
+           {owner, NumberOf(today), int64_t(used.texts + added.texts), int64_t(used.tokens + added.tokens),
+            int64_t(used.searches + added.searches)});
   transaction.Commit();
   day_ = today;
   held_[++last_] = {owner, today, added};
@@ -347,8 +353,11 @@ void SqliteCounts::Release(uint64_t reservation) noexcept {
   const HeldAmount held = std::move(found->second);
   held_.erase(found);
   try {
-    db_->Run("UPDATE counts SET texts = texts - ?3, tokens = tokens - ?4 WHERE owner = ?1 AND day = ?2",
-             {held.owner, NumberOf(held.day), int64_t(held.amount.texts), int64_t(held.amount.tokens)});
+    db_->Run(
+        "UPDATE counts SET texts = texts - ?3, tokens = tokens - ?4, searches = searches - ?5 "
+        "WHERE owner = ?1 AND day = ?2",
+        {held.owner, NumberOf(held.day), int64_t(held.amount.texts), int64_t(held.amount.tokens),
+         int64_t(held.amount.searches)});
   } catch (const Error& e) {
     Note(Str("a job of owner \"", held.owner,
              "\" did not begin and stays counted, because the count cannot be lowered: ", e.what()));

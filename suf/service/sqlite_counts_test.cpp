@@ -116,6 +116,56 @@ TEST_F(SqliteCount, AdmitsExactlyTheQuota) {
   EXPECT_EQ(Refusal("eve", {1, 0}, kTen), 11u * 3600);
 }
 
+TEST_F(SqliteCount, AdmitsExactlyTheQuotaOfSearches) {
+  const Quota quota{.texts = 6, .searches = 3};
+  const Amount search{1, 32, 1};
+  const uint64_t first = Reserve("ann", search, quota);
+  (void)Reserve("ann", {2, 64, 2}, quota);
+  EXPECT_EQ(counts->Today("ann"), (Amount{3, 96, 3}));
+  EXPECT_EQ(Refusal("ann", search, quota), 11u * 3600);
+  (void)Reserve("ann", kText, quota);  // an embedding is no search
+  counts->Release(first);
+  EXPECT_EQ(counts->Today("ann"), (Amount{3, 96, 2}));
+  (void)Reserve("ann", search, quota);
+  EXPECT_EQ(Refusal("ann", {4, 128, 4}, quota), 0u) << "the quota of a whole day does not admit it";
+  (void)Reserve("ann", kText, {.searches = 1});  // a quota that was lowered holds for searches alone
+  now = kFirst + 24h;
+  EXPECT_EQ(counts->Today("ann"), Amount{});
+  counts->Confirm(Reserve("ann", {3, 96, 3}, quota));
+  EXPECT_EQ(Refusal("ann", search, quota), 86'400u);
+  EXPECT_EQ(Use("ann", quota), 3);
+}
+
+// Searches and embeddings side by side, against a quota of each.
+TEST_F(SqliteCount, OfSearchesIsExactUnderEightThreads) {
+  const Quota quota{.texts = 100, .searches = 40};
+  std::atomic<uint64_t> searches = 0, texts = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 30; ++i) {
+          const Amount one{1, 32, uint64_t(t % 2)};
+          const auto answer = counts->Reserve("ann", one, quota);
+          if (std::holds_alternative<RetryAfter>(answer)) continue;
+          if ((i + t) % 3 == 0) {
+            counts->Release(std::get<uint64_t>(answer));
+            continue;
+          }
+          counts->Confirm(std::get<uint64_t>(answer));
+          ++texts;
+          searches += one.searches;
+        }
+      });
+  }
+  EXPECT_EQ(counts->Today("ann"), (Amount{texts, 32 * texts, searches}));
+  EXPECT_LE(searches, 40u);
+  for (; searches < 40 && texts < 100; ++searches, ++texts) counts->Confirm(Reserve("ann", {1, 32, 1}, quota));
+  EXPECT_EQ(Refusal("ann", {1, 32, 1}, quota), 11u * 3600);
+  texts += uint64_t(Use("ann", quota));
+  EXPECT_EQ(counts->Today("ann"), (Amount{100, 3200, searches}));
+}
+
 TEST_F(SqliteCount, SaysWhenToReturn) {
   Reserve("ann", {10, 1}, kTen);
   EXPECT_EQ(Refusal("ann", {1, 1}, kTen), 11u * 3600);
@@ -360,13 +410,14 @@ TEST_F(SqliteCount, IsRefusedIfTheFileIsNotOurs) {
       "(it is damaged); end this process and remove the file, after which the quotas of the "
       "day count as used";
   fs::copy_file(file(), dir / "kept");
-  Sql("PRAGMA user_version = 2");
-  EXPECT_TRUE(OpenFails(file() + " has version 2 of the counts, and this program knows up to 1; use the program that "
+  Sql("PRAGMA user_version = 3");
+  EXPECT_TRUE(OpenFails(file() + " has version 3 of the counts, and this program knows up to 2; use the program that "
                                  "wrote it, or a newer one"));
-  Sql("PRAGMA user_version = 1; PRAGMA application_id = 7");
+  Sql("PRAGMA user_version = 2; PRAGMA application_id = 7");
   EXPECT_TRUE(OpenFails(file() + " is a database of another program; move it elsewhere"));
   for (const char* harm : {"DROP TABLE state", "DROP TABLE counts", "DELETE FROM state", "UPDATE state SET day = -1",
-                           "UPDATE state SET day = 99999999", "UPDATE state SET number = -1"}) {
+                           "UPDATE state SET day = 99999999", "UPDATE state SET number = -1", "PRAGMA user_version = 0",
+                           "PRAGMA user_version = 1"}) {
     PutBackIntoTheFile(*this);
     Sql(harm);
     EXPECT_TRUE(OpenFails(damaged)) << harm;
@@ -398,11 +449,32 @@ TEST_F(SqliteCount, IsRefusedIfTheFileIsNotOurs) {
 
 TEST_F(SqliteCount, IsRefusedIfARowIsDamaged) {
   counts.reset();
-  Sql(Str("INSERT INTO counts VALUES ('ann', ", (kFirst.time_since_epoch()).count(), ", -5, 0)"));
+  Sql(Str("INSERT INTO counts VALUES ('ann', ", (kFirst.time_since_epoch()).count(), ", -5, 0, 0), ('cy', ",
+          (kFirst.time_since_epoch()).count(), ", 5, 0, -1)"));
   Open();
   EXPECT_TRUE(Fails(Cause::kResource, "damaged", [&] { (void)Reserve("ann"); }));
   EXPECT_TRUE(Fails(Cause::kResource, "damaged", [&] { (void)counts->Today("ann"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "damaged", [&] { (void)counts->Today("cy"); }));
   (void)Reserve("bob");
+}
+
+// A file that the version before has written. Its counts go on, and its searches begin at 0.
+TEST_F(SqliteCount, GoesOnWithAFileOfVersion1) {
+  (void)Reserve("bob");
+  counts.reset();
+  Sql(Str(
+      "DROP TABLE counts; CREATE TABLE counts (owner TEXT PRIMARY KEY, day INTEGER NOT NULL, texts INTEGER NOT NULL, "
+      "tokens INTEGER NOT NULL) WITHOUT ROWID; INSERT INTO counts VALUES ('ann', ",
+      kFirst.time_since_epoch().count(), ", 7, 224); PRAGMA user_version = 1"));
+  for (int starts = 0; starts < 2; ++starts) {
+    EXPECT_TRUE(Reopen().empty());
+    EXPECT_EQ(counts->Today("ann"), (Amount{7 + uint64_t(starts), 224 + 32 * uint64_t(starts), uint64_t(starts)}));
+    counts->Confirm(Reserve("ann", {1, 32, 1}, {.texts = 10, .searches = 2}));
+  }
+  EXPECT_EQ(Refusal("ann", {1, 32, 1}, {.searches = 2}), 11u * 3600);
+  EXPECT_EQ(Use("ann", kTen), 1);
+  counts.reset();
+  EXPECT_EQ(Value("PRAGMA user_version"), 2);
 }
 
 // Both directions: a program that holds the file as we start, and one that comes while we count.
@@ -490,6 +562,8 @@ TEST_F(SqliteCount, NeverOverflows) {
     EXPECT_EQ(counts->Today(owner), (Amount{1, std::min(huge, kMost)}));
     EXPECT_EQ(Refusal(owner, {UINT64_MAX, 0}, {UINT64_MAX, {}}), 11u * 3600);
     EXPECT_EQ(Refusal(owner, {1, UINT64_MAX}, {{}, 1'000'000'000'000}), 0u);
+    for (int i = 0; i < 2; ++i) (void)Reserve(owner + "s", {0, 0, huge});
+    EXPECT_EQ(counts->Today(owner + "s"), (Amount{0, 0, kMost}));
   }
 }
 
@@ -499,9 +573,24 @@ TEST(Quotas, AdmitWithoutOverflow) {
   EXPECT_FALSE(most.Admits({1, 0}, {UINT64_MAX, 0}));
   EXPECT_FALSE(most.Admits({0, UINT64_MAX}, {0, 1}));
   EXPECT_TRUE(Quota{}.Admits({UINT64_MAX, UINT64_MAX}, {UINT64_MAX, UINT64_MAX}));
-  EXPECT_FALSE((Quota{5, {}}.Admits({6, 0}, {0, 0})));
-  EXPECT_FALSE(Quota{}.IsLimited());
-  EXPECT_TRUE((Quota{{}, 5}.IsLimited()));
+  EXPECT_FALSE((Quota{5, {}}.Admits({6, 0}, {1, 0})));
+  EXPECT_TRUE((Quota{5, {}}.Admits({6, 0}, {0, 1}))) << "nothing is added to the texts";
+  EXPECT_FALSE((Quota{.searches = 5}.Admits({0, 0, 6}, {1, 1, 1})));
+  EXPECT_TRUE((Quota{.searches = 5}.Admits({0, 0, 6}, {1, 1, 0})));
+  EXPECT_FALSE(Quota{}.Limits({1, 1, 1}));
+  EXPECT_TRUE((Quota{{}, 5}.Limits({1, 1, 0})));
+  EXPECT_FALSE((Quota{.searches = 5}.Limits({1, 1, 0})));
+  EXPECT_TRUE((Quota{.searches = 5}.Limits({1, 1, 1})));
+}
+
+TEST(Amounts, OfAJobDependOnItsEntry) {
+  store::Job job = store::JobOf(7, 0, 3);
+  EXPECT_EQ(AmountOf(job), (Amount{3, 21, 0}));
+  job.entry = store::SearchEntry(2);
+  EXPECT_EQ(AmountOf(job), (Amount{3, 21, 3}));
+  job.entry = store::FetchEntry(2);
+  EXPECT_EQ(AmountOf(job), Amount{});
+  EXPECT_EQ(AmountOf(store::JobOf(UINT32_MAX, 0, UINT32_MAX)).tokens, uint64_t{UINT32_MAX} * UINT32_MAX);
 }
 
 // A name that SQLite would take for an address, and one that is no SQL.

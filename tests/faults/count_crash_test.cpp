@@ -3,10 +3,12 @@
 // runs in a child, which notes its operations in shared memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 
 #include "fuzz/fuzz.hpp"
@@ -214,6 +216,29 @@ TEST_F(CountCrash, AgainWhileTheStartRepairsExceedsNoQuota) {
         if (!died) break;
       }
   EXPECT_GT(deaths, 500);
+  std::printf("%d deaths\n", deaths);
+}
+
+// A start that brings a file of version 1 up to date dies at each of its calls.
+TEST_F(CountCrash, WhileVersion1IsBroughtUpKeepsItsCounts) {
+  int deaths = 0;
+  for (Death how : {Death::kBefore, Death::kTorn, Death::kAfter, Death::kPower})
+    for (int at = 1;; ++at, ++deaths) {
+      const fuzz::Folder folder;
+      ASSERT_FALSE(Begin(folder, INT_MAX, how));
+      sqlite3* db = nullptr;
+      ASSERT_EQ(sqlite3_open((folder / "w/counts.sqlite").c_str(), &db), SQLITE_OK);
+      ASSERT_EQ(sqlite3_exec(db, "ALTER TABLE counts DROP COLUMN searches; PRAGMA user_version = 1", nullptr, nullptr,
+                             nullptr),
+                SQLITE_OK);
+      sqlite3_close(db);
+      const bool died = InChild(folder / "w", at, how, [&] { DayCounts(folder / "w", 1); });
+      SCOPED_TRACE(Str("death ", int(how), " at call ", at));
+      Check(folder / "w");
+      if (HasFailure()) return;
+      if (!died) break;
+    }
+  EXPECT_GT(deaths, 40);
   std::printf("%d deaths\n", deaths);
 }
 

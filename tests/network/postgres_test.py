@@ -40,6 +40,10 @@ def seconds(answer):
     return int(number)
 
 
+def all_held(answers):
+    return all(a.startswith('held') for a in answers)
+
+
 @on_site
 def counts(s):
     """texts and tokens by owner, exactly the quota, reservations given back"""
@@ -78,6 +82,53 @@ def exact(s):
         assert sum(n for n, _ in used) + last == 100 and not sum(e for _, e in used), (used, last)
         assert all[1].today(owner) == (100, 3200)
     assert s.server.sql('SELECT count(*) FROM suf.reservations WHERE NOT final') == '0'
+
+
+@on_site
+def searches(s):
+    """a quota of searches: exact by 8 threads in each of 4 processes, refunded, and no limit of other texts"""
+    all = [s.counter(str(i)) for i in range(4)]
+    for c in all:
+        c.send('search', 'ann', 60, 8)
+    used = [c.used() for c in all]
+    last = all[0].use('ann', 60, 1, call='search')
+    assert sum(n for n, _ in used) + last == 60 and not sum(e for _, e in used), (used, last)
+    a = all[0]
+    assert a.all_today('ann') == (60, 1920, 60)
+    search = dict(searches=1, quota_searches=60)
+    assert seconds(a.reserve('ann', **search)) and a.reserve('ann', quota_searches=5).startswith('held')
+    assert seconds(a.reserve('ann', quota=61, searches=1)), 'a search is a text, too'
+    held = a.reserve('bob', 2, 64, searches=2, quota_searches=2).split()[1]
+    assert seconds(a.reserve('bob', **{**search, 'quota_searches': 2})) and a.reserve('bob', 3, 96, searches=3, quota_searches=2) == 'full 0'
+    assert a.call('release', held) == 'ok' and a.all_today('bob') == (0, 0, 0)
+    huge = 2**64 - 1
+    assert all_held(a.reserve('huge', 1, 1, searches=huge) for _ in range(3)) and a.all_today('huge') == (3, 3, 2**62)
+    s.server.sql('UPDATE suf.counts SET day = day - 1', 'UPDATE suf.state SET day = day - 1', 'UPDATE suf.processes SET day = day - 1')
+    assert a.all_today('ann') == (0, 0, 0) and a.reserve('ann', **search).startswith('held')
+    assert a.all_today('ann') == (1, 32, 1), 'a new day begins at 0'
+    s.server.sql('UPDATE suf.state SET full_day = day')
+    assert seconds(a.reserve('ann', **search)) and a.reserve('ann', quota_searches=60).startswith('held'), 'a text counts no search'
+
+
+@on_site
+def version_1(s):
+    """tables of version 1 get their searches once, and their counts go on"""
+    a = s.counter('a')
+    assert a.reserve('ann', 5, 160) == 'held 1'
+    s.server.sql('ALTER TABLE suf.counts DROP COLUMN searches', 'ALTER TABLE suf.reservations DROP COLUMN searches',
+                 'UPDATE suf.state SET version = 1', 'CREATE ROLE guest LOGIN', 'GRANT USAGE ON SCHEMA suf TO guest',
+                 'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA suf TO guest')
+    s.fails('error refused .*its tables have version 1, this program needs version 2, and the role may not alter them.*; '
+            'run this program once with the role that owns them', name='guest', url=s.server.url('guest'))
+    all = beside(*(lambda i=i: s.counter(str(i)) for i in range(8)))
+    assert {c.ready for c in all} == {'ready'}, [c.ready for c in all]
+    assert s.server.sql('SELECT version FROM suf.state') == '2'
+    for c in (a, *all):
+        assert c.all_today('ann') == (5, 160, 0)
+    assert a.call('release', 1) == 'ok' and all[0].all_today('ann') == (0, 0, 0)
+    guest = s.counter('guest', s.server.url('guest'))
+    assert guest.ready == 'ready' and guest.use('ann', 3, call='search') == 3 and a.all_today('ann') == (3, 96, 3)
+    assert not [n for c in (a, guest, *all) for n in c.notices()]
 
 
 @on_site
@@ -120,7 +171,7 @@ def gone_before_and_after(s):
     a = s.counter()
     assert a.reserve('ann') == 'held 1'
     s.server.stop()
-    for call in (('reserve', 'ann', 1, 32, '-', '-'), ('confirm', 1), ('today', 'ann')):
+    for call in (('reserve', 'ann', 1, 32, '-', '-', 0, '-'), ('confirm', 1), ('today', 'ann')):
         assert re.match(LOST, a.call(*call)), call
     s.server.start()
     assert a.call('confirm', 1) == 'ok' and a.today('ann') == (1, 32)
@@ -143,7 +194,7 @@ def gone_during(s):
     a = s.counter()
     assert a.reserve('ann') == 'held 1'
     with s.server.locked("SELECT FROM suf.counts WHERE owner = 'ann' FOR UPDATE"):
-        a.send('reserve', 'ann', 1, 32, '-', '-')
+        a.send('reserve', 'ann', 1, 32, '-', '-', 0, '-')
         s.server.await_blocked()
         s.server.stop()
         assert re.match(LOST, a.answer())
@@ -174,7 +225,7 @@ def connection_lost(s):
         s.server.await_blocked()  # the second one
     assert a.answer() == 'ok'
     with s.server.locked('SELECT FROM suf.counts FOR UPDATE'):
-        a.send('reserve', 'ann', 1, 32, '-', '-')
+        a.send('reserve', 'ann', 1, 32, '-', '-', 0, '-')
         s.server.await_blocked()
         s.server.sql(end)
         assert re.match(LOST, a.answer())
@@ -337,9 +388,11 @@ def tables(s):
     a = s.counter()
     assert a.ready == 'ready', 'an administrator may make the schema'
     assert a.reserve('ann').startswith('held')
-    s.server.sql('UPDATE suf.state SET version = 2')
-    s.fails('error refused .*its tables have version 2, and this program knows up to 1', name='b')
-    s.server.sql('UPDATE suf.state SET version = 1', 'ALTER TABLE suf.counts SET UNLOGGED')
+    s.server.sql('UPDATE suf.state SET version = 3')
+    s.fails('error refused .*its tables have version 3, and this program knows up to 2', name='b')
+    s.server.sql('UPDATE suf.state SET version = 0')
+    s.fails('error refused .*the schema suf is damaged', name='b')
+    s.server.sql('UPDATE suf.state SET version = 2', 'ALTER TABLE suf.counts SET UNLOGGED')
     s.fails('error refused .*a table of the schema suf is unlogged', name='b')
     s.server.sql('ALTER TABLE suf.counts SET LOGGED', 'DELETE FROM suf.state')
     s.fails('error refused .*the schema suf is damaged', name='b')
@@ -374,7 +427,7 @@ def hanging(s):
     a, b = s.counter('a', limit_ms=1500), s.counter('b')
     assert a.reserve('ann') == 'held 1' and b.reserve('ann') == 'held 1'
     with s.server.hanging():
-        for call in (('reserve', 'ann', 1, 32, '-', '-'), ('confirm', 1), ('today', 'ann')):  # the first over an open connection
+        for call in (('reserve', 'ann', 1, 32, '-', '-', 0, '-'), ('confirm', 1), ('today', 'ann')):  # the first over an open connection
             begun = time.monotonic()
             assert re.match('error resource .*the server does not answer in time', a.call(*call)), call
             assert time.monotonic() - begun < 1.5 + AMPLE
@@ -471,7 +524,7 @@ def serves(s):
         runs = [start('alice', i, None, file=path, store=w.dir / f'data{i}', parallel=2) for i in range(4)]
         codes = [e.finish() for e in runs]
         done = sum(len(e.rows()) for e in runs)
-        assert set(codes) == {4} and any('no more texts or tokens' in line for e in runs for line in e.err), codes
+        assert set(codes) == {4} and any('no more texts, tokens or searches' in line for e in runs for line in e.err), codes
         last = start('alice', 0, None, file=path, store=w.dir / 'data0', parallel=1)  # for a text that was given back
         assert last.finish() == 4
         assert done + len(last.rows()) == 100, done
@@ -527,7 +580,7 @@ def serve_refuses(s):
 
 if __name__ == '__main__':
     try:
-        each(counts, exact, starts, kills, gone_before_and_after, gone_during, connection_lost, restored, restored_between_starts, days, settings,
+        each(counts, exact, searches, version_1, starts, kills, gone_before_and_after, gone_during, connection_lost, restored, restored_between_starts, days, settings,
              rights, tables, read_only, hanging, tls, serves, serve_without_database, serve_refuses)
     finally:
         Site.clear()

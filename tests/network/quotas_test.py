@@ -30,7 +30,7 @@ def _(w):
     assert start('alice').finish() == 0
 
 
-@row('the quota ends in the middle of a session', 4, 'allows us no more texts or tokens on this day; return in [0-9]+ (h|min|s)', 30)
+@row('the quota ends in the middle of a session', 4, 'allows us no more texts, tokens or searches on this day; return in [0-9]+ (h|min|s)', 30)
 def _(w):
     start, _ = begin_listed(w, {'alice': 'texts = 5'})
     path, wanted = texts(w, 9)
@@ -38,12 +38,12 @@ def _(w):
     yield e
     assert results(w, e) == wanted[:5], 'the texts of the quota have their results'
     assert set(w.fates('data-alice').values()) == {'done'} and len(w.fates('data-alice')) == 5
-    ended(w, 'the quota of the data owner alice does not admit')
+    ended(w, r'the quota of the data owner alice \(5 texts a day\) does not admit 1 further text of')
     again = start('alice', parallel=2)
     assert again.finish() == 4 and len(w.fates('data-alice')) == 5
 
 
-@row('a quota of tokens counts each text of a batch', 4, 'allows us no more texts or tokens', 30)
+@row('a quota of tokens counts each text of a batch', 4, 'allows us no more texts, tokens or searches', 30)
 def _(w):
     start, _ = begin_listed(w, {'alice': 'tokens = 40\ntexts = 100'})
     text = w.base.text(5, 1)
@@ -120,7 +120,7 @@ def _(w):
     assert 'claimed' not in w.fates('data-alice').values()
 
 
-@row('a quota holds over a restart, and a broken run counts', 4, 'allows us no more texts or tokens', 40)
+@row('a quota holds over a restart, and a broken run counts', 4, 'allows us no more texts, tokens or searches', 40)
 def _(w):
     start, _ = begin_listed(w, {'alice': 'texts = 3'})
     first, _ = held(w, start, 'alice')  # one done, one that breaks
@@ -133,7 +133,7 @@ def _(w):
     assert mode & 0o777 == 0o600, oct(mode)
 
 
-@row('a counter file that was put back', 4, 'allows us no more texts or tokens', 40)
+@row('a counter file that was put back', 4, 'allows us no more texts, tokens or searches', 40)
 def _(w):
     start, _ = begin_listed(w, {'alice': 'texts = 10'})
     assert start('alice').finish() == 0
