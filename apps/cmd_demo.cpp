@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/child.hpp"
@@ -22,6 +23,7 @@
 #include "suf/net/certs.hpp"
 #include "suf/nn/read/forward.hpp"
 #include "suf/ring/cpu.hpp"
+#include "suf/roles/index_folder.hpp"
 #include "suf/roles/simulator.hpp"
 
 namespace suf::apps {
@@ -133,14 +135,21 @@ std::vector<ordered_json> ReadRows(Child& embed, const Child& deal, const Child&
   return all;
 }
 
+// Returns the public file of the demo's index.
+std::string IndexPlanOf(const DemoArgs& a) { return a.index + "/index.json"; }
+
 // Returns the command line of the data owner.
 std::vector<std::string> EmbedCommand(const DemoArgs& a, const DemoFiles& f, const std::string& dealer,
                                       const std::string& server) {
-  std::vector<std::string> args{"suf",     "embed",      "--plan",  f.plan,
-                                "--vocab", f.vocabulary, "--certs", f.certs + "/data"};
+  std::vector<std::string> args{"suf",     a.index.empty() ? "embed" : "search",
+                                "--plan",  f.plan,
+                                "--vocab", f.vocabulary,
+                                "--certs", f.certs + "/data"};
   args.insert(args.end(), {"--dealer", dealer, "--connect", server, "--store", f.dir / "data-store"});
   args.insert(args.end(), {a.source.ids.empty() ? "--json-file" : "--ids", f.texts, "--variant", a.variant});
-  args.insert(args.end(), {"--json", "--times", f.dir / "p1.times", "--batch", std::to_string(a.batch)});
+  args.insert(args.end(), {"--json", "--times", f.dir / "p1.times"});
+  if (a.index.empty()) args.insert(args.end(), {"--batch", std::to_string(a.batch)});
+  if (!a.index.empty()) args.insert(args.end(), {"--index-plan", IndexPlanOf(a)});
   if (a.truncate) args.push_back("--truncate");
   if (a.source.prompt && a.source.prompt->empty()) args.push_back("--no-prompt");
   if (a.source.prompt && !a.source.prompt->empty()) args.insert(args.end(), {"--prompt", *a.source.prompt});
@@ -156,15 +165,22 @@ std::vector<ordered_json> RunDemoRoles(const DemoArgs& a, const DemoFiles& f, si
     args.insert(args.end(), options.begin(), options.end());
     return args;
   };
+  // Returns options of a role for the index, if there is one.
+  const auto with_index = [&](std::vector<std::string> args, const std::vector<std::string>& options) {
+    if (!a.index.empty()) args.insert(args.end(), options.begin(), options.end());
+    return with_backend(std::move(args));
+  };
   Child deal("the dealer",
-             with_backend({"suf", "deal", "--plan", f.plan, "--certs", f.certs + "/dealer", "--listen", "127.0.0.1:0",
-                           "--times", f.dir / "dealer.times"}),
+             with_index({"suf", "deal", "--plan", f.plan, "--certs", f.certs + "/dealer", "--listen", "127.0.0.1:0",
+                         "--times", f.dir / "dealer.times"},
+                        {"--index-plan", IndexPlanOf(a)}),
              2);
   const std::string dealer = deal.Address();
   Child serve("the model owner",
-              with_backend({"suf", "serve", "--plan", f.plan, "--model", a.model, "--certs", f.certs + "/model",
-                            "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", f.dir / "model-store", "--once",
-                            "--times", f.dir / "p0.times"}),
+              with_index({"suf", "serve", "--plan", f.plan, "--model", a.model, "--certs", f.certs + "/model",
+                          "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", f.dir / "model-store", "--once",
+                          "--times", f.dir / "p0.times"},
+                         {"--index", a.index}),
               2);
   const std::string server = serve.Address();
   Child embed("the data owner", with_backend(EmbedCommand(a, f, dealer, server)), 1, true);
@@ -189,20 +205,22 @@ std::vector<ordered_json> RunDemoRoles(const DemoArgs& a, const DemoFiles& f, si
 // The model in clear: its simulator and its float model.
 class ClearModel {
  public:
-  ClearModel(const std::string& folder, const std::string& plan_file)
+  // `index` is the folder of an index, or empty.
+  ClearModel(const std::string& folder, const std::string& plan_file, const std::string& index)
       : plan(roles::LoadPlan(plan_file)),
         model(ReadModel(folder, plan_file, "", plan)),
-        simulator_(plan, model, Bar("demo").Hook()) {}
+        simulator_(MakeSimulator(index)) {}
   // Adds to a row the first word that differs from the simulator's. Adds the cosine to the float model's embedding, or
   // the largest error of a score. Returns whether no word differs.
   bool Compare(const TextLine& l, ordered_json* row) const {
     const auto y = (*row)["y"].get<std::vector<int64_t>>();
     const std::vector<int32_t> tokens(l.ids.begin(), l.ids.end());
-    const nn::Simulation sim = simulator_.Run(tokens, plan.VariantNamed((*row)["variant"].get<std::string>()));
+    const nn::Simulation sim = simulator_->Run(tokens, plan.VariantNamed((*row)["variant"].get<std::string>()));
     const auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
     const bool equal = y == sim.y;
     (*row)["sim_equal"] = equal;
     (*row)["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
+    if (row->contains("hits")) return equal;
     const std::vector<double> real = model.Embed(tokens), values(y.begin(), y.end());
     if (plan.about.result != nn::ResultKind::kScores) {
       (*row)["cos"] = nn::Cosine(values, real);
@@ -218,7 +236,12 @@ class ClearModel {
   const roles::Model model;
 
  private:
-  const roles::Simulator simulator_;
+  std::unique_ptr<const roles::Simulator> MakeSimulator(const std::string& index) const {
+    std::optional<roles::IndexFolder> folder;
+    if (!index.empty()) folder.emplace(index, roles::IndexAccess::kRead);
+    return std::make_unique<const roles::Simulator>(plan, model, Bar("demo").Hook(), folder ? &*folder : nullptr);
+  }
+  const std::unique_ptr<const roles::Simulator> simulator_;
 };
 
 // The rows with a result, after their comparison, and the number of those that differ from the simulator.
@@ -265,13 +288,16 @@ int RunDemo(const DemoArgs& a) {
   DemoSignals signals;
   DemoFiles files{{}, a.plan};
   CheckOutput();
-  auto lines = ReadTexts(a.source);
+  Source source = a.source;
+  if (!a.index.empty() && !source.prompt)
+    source.prompt = roles::IndexFolder(a.index, roles::IndexAccess::kRead).index().text;
+  auto lines = ReadTexts(source);
   if (files.plan.empty()) files.plan = CompilePlan(a, lines, files.dir);
-  const ClearModel clear(a.model, files.plan);
+  const ClearModel clear(a.model, files.plan, a.index);
   files.vocabulary = clear.model.vocabulary_file();
   if (clear.model.vocabulary_built())
     std::ofstream(files.vocabulary = files.dir / "tokenizer.json", std::ios::binary) << clear.model.vocabulary_text();
-  TokenizeFor(clear.plan, a.source, clear.model, a.truncate, &lines);
+  TokenizeFor(clear.plan, source, clear.model, a.truncate, &lines);
   const std::vector<size_t> usable = WriteTexts(files.texts, lines);
   // first all inferences, then all comparisons, which would change the times
   std::vector<ordered_json> all;

@@ -1,4 +1,4 @@
-// The command `suf embed`.
+// The commands `suf embed` and `suf search`.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -18,6 +18,7 @@
 #include "apps/texts.hpp"
 #include "suf/base/file.hpp"
 #include "suf/model/vocabulary.hpp"
+#include "suf/roles/index_folder.hpp"
 #include "suf/roles/lanes.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/resume_file.hpp"
@@ -33,20 +34,27 @@ constexpr double kResumeRetry = 600;  // seconds, if results are kept
 
 // The signal that stops the session; 0 if none came.
 struct Stop {
+  const char* command;
   std::atomic<int> signal{0};
   // Handles a signal during the session.
   void Take(int which, int turn) {
-    if (turn > 1) EndBy(which, "suf: embed ended at once by a signal; the text in flight is lost with its keys\n");
+    if (turn > 1)
+      EndBy(which,
+            Str("suf: ", command, " ended at once by a signal; the text in flight is lost with its keys\n").c_str());
     signal = which;
-    log::Info("embed: ending after the text in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
+    log::Info(Str(command,
+                  ": ending after the text in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost"));
   }
 };
 
-// Reads the texts of the command, as ids.
-std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
-  auto lines = ReadTexts(a.source);
-  const TextLimits limits = LimitsOf(plan, a.source, a.truncate);
-  if (!a.source.ids.empty()) {
+// Reads the texts of the command, as ids. Texts that are searched stand behind the prompt of the index.
+std::vector<TextLine> Texts(const EmbedArgs& a, const roles::ModelEngine& engine) {
+  const nn::Plan& plan = engine.plan();
+  Source source = a.source;
+  if (!engine.indexes().empty() && !source.prompt) source.prompt = engine.indexes()[0]->index.text;
+  auto lines = ReadTexts(source);
+  const TextLimits limits = LimitsOf(plan, source, a.truncate);
+  if (!source.ids.empty()) {
     TokenizeAll(nullptr, limits, &lines);
     return lines;
   }
@@ -54,9 +62,9 @@ std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   const auto tokenizer = roles::LoadTokenizer(a.vocab, plan);
   // it determines the number of tokens, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
-  (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
-  if (!a.source.prompt && !plan.about.default_prompt.empty())
-    log::Info(Str("embed: the default prompt ", Quoted(plan.about.default_prompt), " stands before every text"));
+  (known ? log::Info : log::Warn)(Str(a.command, ": ", VocabularyOf(plan.tokenizer)));
+  if (!source.prompt && !plan.about.default_prompt.empty())
+    log::Info(Str(a.command, ": the default prompt ", Quoted(plan.about.default_prompt), " stands before every text"));
   TokenizeAll(&tokenizer, limits, &lines);
   return lines;
 }
@@ -130,6 +138,7 @@ class OrderedResults {
   void CountJob(const roles::Embedding& e) {
     metrics_->Ended({}, {.texts = e.texts,
                          .tokens = uint64_t{e.texts} * e.count,
+                         .searches = e.hits ? e.texts : 0,
                          .duration_s = (e.ahead_ms + e.times.total * 1e3) / 1e3,
                          .bytes_sent = e.bytes.p1 + e.bytes.p1_offline,
                          .bytes_received = e.bytes.p0 + e.bytes.setup});
@@ -184,7 +193,7 @@ class TextsLeft {
       if (file_->Has(i)) Restore(i);
     texts_ = std::move(left);
     if (const size_t done = file_->done())
-      log::Info(Str("embed: ", Plural(done, "text"), " of ", results.texts(), " are done already: ", a.resume));
+      log::Info(Str(a.command, ": ", Plural(done, "text"), " of ", results.texts(), " are done already: ", a.resume));
   }
   // Returns the texts, once.
   std::vector<model::Ids> Take() { return std::move(texts_); }
@@ -291,29 +300,34 @@ struct SessionOutcome {
 // Embeds the usable lines in sessions with the model owner. Adds all lines to `writer` in order. Fewer lines are done
 // if the sessions ended early. They do for a signal, if stdout has no reader, or if the disk takes no more receipts.
 SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, roles::ModelEngine& engine,
-                           std::vector<TextLine>& lines, ResultWriter& writer, service::ReceiptFile* receipts) {
-  RoleRecords records("embed", Role::kData, {.metrics = a.metrics});
+                           std::vector<TextLine>& lines, ResultWriter& writer, service::ReceiptFile* receipts,
+                           const roles::SealedDocuments* documents) {
+  RoleRecords records(a.command, Role::kData, {.metrics = a.metrics});
   OrderedResults results(lines, writer, records.metrics());
   const size_t usable = results.texts();
   TextsLeft left(a, engine, results);
   const size_t restored = results.done();
-  PartyStore store("embed", a.store);
+  PartyStore store(a.command, a.store);
   const auto recorder = RecorderOf(a);
   const auto timeout = Timeout(a.timeout);
-  Bar receiving("embed"), bar("embed", Bar::Log::kRare);
-  Stop stop;
+  Bar receiving(a.command), bar(a.command, Bar::Log::kRare);
+  Stop stop{a.command};
   const std::vector<net::Address> servers = net::Address::ParseList(a.connect);
   proto::Dealers dealers = DealersOf(own, a.dealer, timeout, a.streams);
   const int sessions = SessionsOf(a, dealers.size());
   const double retry = a.retry.value_or(left.file() && !a.audit ? kResumeRetry : 0);
-  const bool lanes = sessions > 1 || servers.size() > 1 || dealers.size() > 1 || left.file() || retry > 0;
+  const bool lanes =
+      !a.index_plan.empty() || sessions > 1 || servers.size() > 1 || dealers.size() > 1 || left.file() || retry > 0;
   roles::Lanes::Options options{.parallel = sessions, .batch = a.batch, .servers = uint8_t(servers.size())};
   options.retry = net::Millis(int64_t(retry * 1000));
-  options.retries = [](const Error& e, net::Millis pause) {
-    log::Warn(Str("embed: ", e.what(), "; tried again in ", Fixed(double(pause.count()) / 1e3, 1), " s"));
+  options.retries = [&](const Error& e, net::Millis pause) {
+    log::Warn(Str(a.command, ": ", e.what(), "; tried again in ", Fixed(double(pause.count()) / 1e3, 1), " s"));
   };
   options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.client.variants = engine.Allowed(a.variant);
+  options.client.search = engine.indexes().empty() ? nullptr : engine.indexes()[0].get();
+  options.client.fetch = a.fetch;
+  options.client.documents = documents;
   options.client.memory = MemoryLimit(a.memory);
   options.client.keys.setup = [&](uint64_t came, uint64_t all) {
     receiving.At(double(came) / double(all),
@@ -326,7 +340,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   std::atomic<bool> waited{false};
   options.client.waits = [&](uint32_t place, uint32_t ms) {
     const std::string what = Str("others run first: place ", place, ", about ", Fixed(std::ceil(ms / 1e3), 0), " s");
-    if (!waited.exchange(true)) log::Info("embed: " + what);
+    if (!waited.exchange(true)) log::Info(Str(a.command, ": ", what));
     if (sessions == 1) bar.At(0, what);
   };
   if (service::Metrics* const metrics = records.metrics())
@@ -335,7 +349,9 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
       return std::make_shared<service::StateMark>(
           metrics->Enter(runs ? service::InferenceState::kRunning : service::InferenceState::kWaiting));
     };
-  options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
+  options.client.audited = [&] {
+    log::Info(Str(a.command, ": the model owner audited a bundle and found nothing wrong"));
+  };
   options.client.stop = [&] {
     return stop.signal != 0 || writer.Stop() || (receipts && receipts->failed()) ||
            (left.file() && left.file()->failed());
@@ -345,15 +361,15 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     return net::Dial(own, servers[server], Role::kModel, timeout, std::move(ends), a.streams);
   };
   options.moves = [&](size_t, const Error& e) {
-    log::Warn(Str("embed: ", e.what(), "; another of its processes is tried"));
+    log::Warn(Str(a.command, ": ", e.what(), "; another of its processes is tried"));
   };
   auto begun = Clock::now();
   options.opened = [&, first = true](const roles::DataOwner::Session& session) mutable {
     if (first) begun = Clock::now();
     if (left.file()) left.file()->UseWeights(session.weights());
-    Warn("embed", session.notices());
+    Warn(a.command, session.notices());
     if (const auto& link = session.link(); link && first)
-      log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
+      log::Info(Str(a.command, ": the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
                     Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
     if (session.link() && records.metrics()) records.metrics()->SetRoundTrip(double(session.link()->trip_us) / 1e6);
     first = false;
@@ -364,7 +380,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
   };
   if (!left.size()) {
-    log::Info("embed: all texts are done already");
+    log::Info(Str(a.command, ": all texts are done already"));
   } else if (lanes) {
     take_signals();
     try {
@@ -402,13 +418,13 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   }
   if (done < usable) {
     if (!stop.signal && !(receipts && receipts->failed()))
-      log::Info(Str("embed: stdout takes no more results; ", done, " of ", Plural(usable, "text"), " are done"));
+      log::Info(Str(a.command, ": stdout takes no more results; ", done, " of ", Plural(usable, "text"), " are done"));
     return {done, stop.signal};
   }
   results.Finish();
   const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   if (const size_t ran = done - restored)
-    log::Info(Str("embed: ", Plural(ran, "sentence"), " in ", Fixed(seconds, 2), " s, ",
+    log::Info(Str(a.command, ": ", Plural(ran, "sentence"), " in ", Fixed(seconds, 2), " s, ",
                   Fixed(double(ran) / seconds, 2), " a second"));
   return {done, stop.signal};
 }
@@ -429,6 +445,7 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
   for (const std::vector<size_t>& batch : roles::BatchesOf(lengths, size_t(a.batch)))
     jobs[lengths[batch[0]]] = std::max(jobs[lengths[batch[0]]], batch.size());
   const auto plan = engine.ForProto(Role::kData);
+  const uint32_t entry = engine.indexes().empty() ? 0 : store::SearchEntry(1);
   const uint64_t window = a.audit ? store::KeySource::kWhole : uint64_t(a.keys.window) << 20;
   const uint64_t limit = MemoryLimit(a.memory);
   // Returns the bytes of a job in the smallest variant that is allowed, or in one that fits.
@@ -436,7 +453,7 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
     uint64_t least = ~uint64_t{0};
     for (uint32_t v = 0; v < engine.variants().size() && least > limit; ++v)
       if (engine.Allowed(a.variant) >> v & 1)
-        least = std::min(least, plan.needs(store::JobOf(uint32_t(tokens), v, uint32_t(texts)), window));
+        least = std::min(least, plan.needs({entry, v, uint32_t(tokens), 0, uint32_t(texts)}, window));
     return least;
   };
   size_t most = 0;  // a job with more tokens and as many texts needs more
@@ -457,8 +474,10 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
 }  // namespace
 
 int RunEmbed(const EmbedArgs& a) {
-  const RoleProcess process = StartRole("embed", Role::kData, a);
-  roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
+  const RoleProcess process = StartRole(a.command, Role::kData, a);
+  std::vector<nn::IndexPlan> indexes;
+  if (!a.index_plan.empty()) indexes.push_back(roles::LoadIndexPlan(a.index_plan));
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend, roles::EmitTexts, std::move(indexes));
   if (engine.plan().public_table())
     engine.UseTable(Hinted(Cause::kInput, "--table names the file", [&] {
       return roles::PublicTable(a.table.empty() ? roles::TableFile(a.plan) : std::filesystem::path(a.table),
@@ -469,7 +488,7 @@ int RunEmbed(const EmbedArgs& a) {
   engine.MoveParts();
   engine.KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine.MeasureScopes();
-  auto lines = Texts(a, engine.plan());  // before any peer is contacted
+  auto lines = Texts(a, engine);  // before any peer is contacted
   CheckOutput();
   ResultWriter results(a, engine);
   const size_t usable = UsableIn(lines);
@@ -482,17 +501,20 @@ int RunEmbed(const EmbedArgs& a) {
   // a row of floats and the number of its line
   const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
   if (!a.out.empty()) ProbeFile(a.out, 1024 + usable * row);
+  std::optional<roles::SealedDocuments> documents;
+  if (!a.documents.empty()) Hinted(Cause::kInput, "--documents names it", [&] { documents.emplace(a.documents); });
   std::optional<service::ReceiptFile> receipts;
   if (!a.receipts.empty()) Hinted(Cause::kInput, "--receipts names the file", [&] { receipts.emplace(a.receipts); });
-  if (receipts && !receipts->notice().empty()) Warn("embed", {receipts->notice()});
+  if (receipts && !receipts->notice().empty()) Warn(a.command, {receipts->notice()});
   // the model owner sees when the connection ends, so it ends before all is written
-  const auto [done, signal] = RunSessions(a, process.own, engine, lines, results, receipts ? &*receipts : nullptr);
+  const auto [done, signal] = RunSessions(a, process.own, engine, lines, results, receipts ? &*receipts : nullptr,
+                                          documents ? &*documents : nullptr);
   if (receipts) receipts->Finish();
   results.End();
   if (signal && done < usable)
     throw Interrupt(signal,
-                    Str("embed was stopped by a signal; ", done, " of ", usable, " texts have a result; run it again ",
-                        a.resume.empty() ? "with the others" : "to go on"));
+                    Str(a.command, " was stopped by a signal; ", done, " of ", usable,
+                        " texts have a result; run it again ", a.resume.empty() ? "with the others" : "to go on"));
   if (done < usable) throw OutputError(EPIPE);
   return Finish(lines);
 }

@@ -66,11 +66,13 @@ std::vector<TextLine> ReadDocuments(const IndexSource& from, const nn::Plan& pla
 // Embeds documents with the float model.
 roles::IndexRows RowsOf(const std::vector<TextLine>& lines, const nn::Plan& whole, const roles::Model& model) {
   roles::IndexRows rows;
+  const auto& search = dynamic_cast<const nn::Search&>(*whole.classes.at(0).ops.back());
+  const double factor = nn::RowFactor(whole);
   Bar bar("embed", Bar::Log::kRare);
   for (const TextLine& l : lines) {
     bar.At(double(l.i) / double(lines.size()), Str("document ", l.i + 1, " of ", lines.size()));
     try {
-      const std::vector<int16_t> row = roles::RowOf(whole, model.Embed({l.ids.begin(), l.ids.end()}));
+      const std::vector<int16_t> row = roles::RowOf(search, factor, model.Embed({l.ids.begin(), l.ids.end()}));
       rows.values.insert(rows.values.end(), row.begin(), row.end());
     } catch (const Error& e) {
       Fail(e.cause(), "line ", l.i + 1, ": ", e.what());
@@ -89,6 +91,17 @@ nn::IndexPlan Shaped(const nn::Plan& plan, nn::IndexPlan index, int64_t rows, do
                          prices.prices, backend->capabilities(), [&](double done) { bar.At(done, "pricing shapes"); });
 }
 
+// Returns the value of --fetch of an index.
+const char* FetchName(const nn::IndexPlan& index) {
+  return !index.table ? "none" : index.table == roles::kKeyTableWords ? "keys" : "documents";
+}
+const char* FetchText(const nn::IndexPlan& index) {
+  if (!index.table) return "";
+  return index.table == roles::kKeyTableWords
+             ? "the keys of hits can be fetched, which open documents.sealed (public)\n"
+             : "the documents of hits can be fetched\n";
+}
+
 // Returns the state of an index in words.
 std::string Described(const roles::IndexFolder& folder) {
   const nn::IndexPlan& index = folder.index();
@@ -101,9 +114,9 @@ std::string Described(const roles::IndexFolder& folder) {
              folder.deleted().size(), " deleted, in ", Plural(int64_t(folder.segments().size()), "segment"), "\n",
              "a search gives ", s.k, " hits with their ", kToldNames[size_t(s.told)], "; recall ",
              Fixed(nn::RecallOf(s), 4), " of the exact search on average\n", "prompts: documents ",
-             prompt(index.document), ", texts ", prompt(index.text), "\n", "shape: ", Plural(s.buckets, "bucket"),
-             " of ", Plural(s.places, "place"), ", tournaments down to ", s.stop, ", groups ",
-             groups.empty() ? "none" : groups, ", ", s.Entries(), " entries at the end\n");
+             prompt(index.document), ", texts ", prompt(index.text), "\n", FetchText(index),
+             "shape: ", Plural(s.buckets, "bucket"), " of ", Plural(s.places, "place"), ", tournaments down to ",
+             s.stop, ", groups ", groups.empty() ? "none" : groups, ", ", s.Entries(), " entries at the end\n");
 }
 
 ordered_json JsonOf(const roles::IndexFolder& folder) {
@@ -119,6 +132,7 @@ ordered_json JsonOf(const roles::IndexFolder& folder) {
           {"segments", folder.segments().size()},
           {"k", s.k},
           {"told", kToldNames[size_t(s.told)]},
+          {"fetch", FetchName(index)},
           {"recall", nn::RecallOf(s)},
           {"prompts", {{"document", index.document}, {"text", index.text}}}};
 }
@@ -140,6 +154,7 @@ int RunIndexCreate(const IndexCreateArgs& a) {
   s.k = a.k;
   s.told = told;
   s.floor = 1 - (int64_t{1} << (s.f + s.g));  // every live row may be a hit
+  index.table = a.fetch == "documents" ? nn::kMostTableWords : a.fetch == "keys" ? roles::kKeyTableWords : 0;
   const std::vector<TextLine> lines = ReadDocuments(a.from, plan, model, index.document);
   const auto count = int64_t(lines.size());
   if (count < s.k)
@@ -205,7 +220,7 @@ int RunIndexShow(const IndexShowArgs& a) {
 }
 
 int RunIndexAccept(const IndexAcceptArgs& a) {
-  const roles::IndexFolder folder(a.dir, true);
+  const roles::IndexFolder folder(a.dir, roles::IndexAccess::kAccept);
   std::cout << Described(folder);
   return 0;
 }

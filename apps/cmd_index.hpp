@@ -14,7 +14,7 @@ struct IndexSource {
 
 struct IndexCreateArgs {
   IndexSource from;
-  std::string out, profile = "lan", told = "order";
+  std::string out, profile = "lan", told = "order", fetch = "documents";
   std::optional<std::string> prompt = {};       // of documents; none: the model's default
   std::optional<std::string> text_prompt = {};  // of texts; likewise
   int k = 10;

@@ -42,6 +42,8 @@ int RunPull(const PullArgs& a) {
   std::cout << "plan      " << Hex(files.hash) << "  " << files.plan.string() << "\n"
             << "tokenizer " << Hex(files.tokenizer_hash) << "  "
             << (files.tokenizer.empty() ? std::string("not at the model owner") : files.tokenizer.string()) << "\n";
+  for (const auto& [hash, file] : files.indexes)
+    std::cout << "index     " << Hex(hash) << "  " << file.string() << "\n";
   log::Info("pull: " + VocabularyOf(files.tokenizer_hash));
   if (files.tokenizer.empty())
     log::Warn("pull: the model owner does not have the tokenizer of its plan; ask it for that file");

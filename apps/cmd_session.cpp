@@ -9,11 +9,13 @@
 #include "apps/log.hpp"
 #include "apps/records.hpp"
 #include "apps/role.hpp"
+#include "apps/row_desk.hpp"
 #include "apps/show.hpp"
 #include "apps/times.hpp"
 #include "suf/base/plural.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/roles/dealer.hpp"
+#include "suf/roles/index_folder.hpp"
 #include "suf/roles/load_engine.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/model_owner.hpp"
@@ -59,9 +61,19 @@ int RunSecrets(const SecretsArgs& a) {
   return 0;
 }
 
+namespace {
+
+std::vector<nn::IndexPlan> ReadIndexPlans(const std::vector<std::string>& files) {
+  std::vector<nn::IndexPlan> plans;
+  for (const std::string& file : files) plans.push_back(roles::LoadIndexPlan(file));
+  return plans;
+}
+
+}  // namespace
+
 int RunDeal(const DealArgs& a) {
   const RoleProcess process = StartRole("deal", Role::kDealer, a);
-  const auto engine = roles::LoadEngine(a.plan, *process.backend);
+  const auto engine = roles::LoadEngine(a.plan, *process.backend, ReadIndexPlans(a.index_plans));
   engine->KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine->MeasureScopes();
   const proto::JobUnit unit = engine->unit();
@@ -130,15 +142,17 @@ int RunDeal(const DealArgs& a) {
 namespace {
 
 // Returns the files that data owners may pull; null if they are too large. Warns about a file that cannot be pulled.
-std::shared_ptr<const proto::PublicFiles> FilesOf(const roles::Model& model, const nn::Plan& plan) {
+std::shared_ptr<const proto::PublicFiles> FilesOf(const roles::Model& model, const roles::ModelEngine& engine) {
+  const nn::Plan& plan = engine.plan();
   proto::PublicFiles files{.plan = nn::Serialize(plan),
                            .tokenizer = model.vocabulary_file().empty() ? "" : model.vocabulary_text()};
+  for (const auto& index : engine.indexes()) files.indexes.push_back(nn::Serialize(index->index, 2));
   if (HashOf({AsView(files.tokenizer)}) != plan.tokenizer) {
     log::Warn(Str("serve: data owners cannot pull the tokenizer, because ", model.folder().string(),
                   " lacks the one that the plan names; send them the file with SHA-256 ", Hex(plan.tokenizer)));
     files.tokenizer.clear();
   }
-  if (const size_t bytes = files.plan.size() + files.tokenizer.size(); bytes > proto::kMostPulled) {
+  if (const size_t bytes = files.bytes(); bytes > proto::kMostPulled) {
     log::Warn(Str("serve: data owners cannot pull plan and tokenizer, which have ", bytes, " bytes, and the limit is ",
                   proto::kMostPulled, "; send them the files"));
     return nullptr;
@@ -152,11 +166,12 @@ struct ServedModel {
   std::shared_ptr<const proto::PublicFiles> files;
 };
 // Reads the model and quantises it for the plan; frees the floats before it returns.
-ServedModel LoadServed(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
+ServedModel LoadServed(const ServeArgs& a, const roles::ModelEngine& engine, Bar* stages) {
+  const nn::Plan& plan = engine.plan();
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   return {model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); }),
-          FilesOf(model, plan)};
+          FilesOf(model, engine)};
 }
 
 std::vector<std::string> NamesOf(const service::OwnerList& owners) {
@@ -173,16 +188,24 @@ std::shared_ptr<const service::OwnerList> ReadOwners(const std::string& file) {
   return owners;
 }
 
-// Replaces the list of a running process. A damaged file leaves the old one in force.
-void RereadOwners(const std::string& file, service::OwnerDesk& desk, RoleRecords& records, roles::Server& server) {
+// Replaces the list of a running process, and the rules of rows if there are some. A damaged file leaves the old ones
+// in force.
+void RereadOwners(const std::string& file, service::OwnerDesk& desk, RowDesk* rows, RoleRecords& records,
+                  roles::Server& server) {
+  std::shared_ptr<const service::OwnerList> owners;
   try {
-    const auto owners = ReadOwners(file);
+    owners = ReadOwners(file);
     desk.SetOwners(owners);
     if (records.metrics()) records.metrics()->SetOwners(NamesOf(*owners));
     server.CheckOwners();
   } catch (const Error& e) {
     log::Warn(Str("serve: the list of data owners stays as it was: ", e.what()));
   }
+  if (rows && owners) try {
+      rows->Read(owners);
+    } catch (const Error& e) {
+      log::Warn(Str("serve: the rows of data owners stay as they were: ", e.what()));
+    }
 }
 
 // Reads the address of the database that counts, and connects once; nothing without an address.
@@ -206,12 +229,31 @@ std::unique_ptr<service::Counts> OpenCounts(const std::optional<service::Postgre
   return counts;
 }
 
+// Opens the indexes, and logs what they hold.
+std::vector<std::shared_ptr<roles::ServedIndex>> OpenIndexes(const ServeArgs& a, const roles::ModelEngine& engine,
+                                                             RowDesk* rows, Bar* stages) {
+  if (a.indexes.empty()) return {};
+  stages->At(0.9, "masking the rows of the index");
+  roles::SeenRows seen;
+  if (rows)
+    seen = [rows](const Hash& owner, uint32_t index, const Hash& first) { return rows->Of(owner, index, first); };
+  auto served = roles::ServeIndexes(engine, a.indexes, std::move(seen));
+  for (size_t i = 0; i < a.indexes.size(); ++i) {
+    const roles::IndexFolder folder(a.indexes[i], roles::IndexAccess::kRead);
+    log::Info(Str("serve: index ", i + 1, " has ", Plural(folder.live(), "document"), " in ",
+                  Plural(folder.segments().size(), "segment"), ": ", a.indexes[i]));
+  }
+  return served;
+}
+
 }  // namespace
 
 int RunServe(const ServeArgs& a) {
   // faults of this file and of the database are reported before weights and keys are loaded
   const auto owners = a.owners.empty() ? nullptr : ReadOwners(a.owners);
   const auto shared_counts = FindCounts(a.counts);
+  std::optional<RowDesk> rows;
+  if (!a.rows.empty()) rows.emplace(a.rows, a.indexes, owners);
   if (!owners)
     log::Warn(
         "serve: every data owner with a certificate of this CA may use this service without limits; --owners FILE "
@@ -223,13 +265,16 @@ int RunServe(const ServeArgs& a) {
       a.secrets.empty()
           ? nullptr
           : std::make_shared<const store::OwnerSecrets>(store::ReadSecrets(a.secrets, process.own.identity()));
-  roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
+  std::vector<nn::IndexPlan> indexes;
+  for (const std::string& folder : a.indexes)
+    indexes.push_back(roles::IndexFolder(folder, roles::IndexAccess::kRead).index());
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend, roles::EmitTexts, std::move(indexes));
   engine.MoveParts();
   engine.KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Bar stages("serve");
-  ServedModel model = LoadServed(a, engine.plan(), &stages);
+  ServedModel model = LoadServed(a, engine, &stages);
   stages.Clear();
   std::unique_ptr<service::Counts> counts;
   std::optional<service::OwnerDesk> desk;
@@ -237,7 +282,7 @@ int RunServe(const ServeArgs& a) {
   if (owners || records.log())
     hooks.hangup = [&](roles::Server& server) {
       records.Reopen();
-      if (owners) RereadOwners(a.owners, *desk, records, server);
+      if (owners) RereadOwners(a.owners, *desk, rows ? &*rows : nullptr, records, server);
     };
   Answer(
       "serve", a, process.own, engine.unit(),
@@ -262,7 +307,8 @@ int RunServe(const ServeArgs& a) {
           options.linked = [metrics](const proto::Network& link) { metrics->SetRoundTrip(double(link.trip_us) / 1e6); };
         stages.At(0.7, "masking the weights for a data owner's set-up");
         auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(model.weights), home, std::move(dealers),
-                                                         std::move(options));
+                                                         std::move(options),
+                                                         OpenIndexes(a, engine, rows ? &*rows : nullptr, &stages));
         if (desk) {
           desk->SetWeights(owner->weights());
           desk->AddBurnt(home.TakeBurntClaims());

@@ -117,6 +117,7 @@ struct TurnArgs {
 };
 
 struct DealArgs : RoleArgs {
+  std::vector<std::string> index_plans = {};  // in the order of the model owner's indexes
   TurnArgs turns;
   std::string listen, state, variant;
   RecordArgs records = {};
@@ -146,15 +147,22 @@ struct AnswerArgs : PartyArgs {
 };
 
 struct ServeArgs : AnswerArgs {
-  std::string model, shifts, variants;  // variants: names with commas between; empty: all
-  std::string secrets = {};             // folder of shared secrets; empty: those of the store
-  std::string owners = {};              // the owners' file; empty: every certified data owner is served
-  std::string counts = {};              // address of the database of shared counts; empty: a file of the store
+  std::string model, shifts, variants;    // variants: names with commas between; empty: all
+  std::string secrets = {};               // folder of shared secrets; empty: those of the store
+  std::string owners = {};                // the owners' file; empty: every certified data owner is served
+  std::string counts = {};                // address of the database of shared counts; empty: a file of the store
+  std::vector<std::string> indexes = {};  // folders of indexes, in the order of their numbers
+  std::string rows = {};                  // file of the rows that each data owner may see; empty: all see all
   RecordArgs records = {};
 };
 int RunServe(const ServeArgs& a);
 
+// Arguments of `suf embed`, and of `suf search` if there is an index plan.
 struct EmbedArgs : PartyArgs {
+  const char* command = "embed";
+  std::string index_plan = {};  // public file of the index to search; empty: texts are embedded
+  bool fetch = false;           // whether the documents of the hits come with them
+  std::string documents = {};   // file of sealed documents, for an index with their keys; empty: none
   std::string vocab, connect, out, variant = "auto", table = {}, receipts = {}, metrics = {};
   std::string resume = {};           // file of the texts that are done; empty: none
   std::optional<double> retry = {};  // seconds for which a broken peer is dialled again; none: by the other options
@@ -169,7 +177,7 @@ struct EmbedArgs : PartyArgs {
 int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
-  std::string model, plan, calibrate, kernels, variant = "auto";
+  std::string model, plan, calibrate, kernels, variant = "auto", index = {};
   BackendArgs backend;
   Source source;
   int streams = 1, batch = 1, parallel = 0;  // as those of EmbedArgs

@@ -23,15 +23,17 @@ std::string Begin(const TextLine& l) {
 }
 
 void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
-  const bool scores = rows[0].contains("scores");
-  const char* const error = scores ? "error of a score" : "cosine to float";
+  const bool scores = rows[0].contains("scores"), hits = rows[0].contains("hits");
+  const char* const error = scores ? "error of a score" : hits ? "hits" : "cosine to float";
   std::vector<std::vector<std::string>> table{{"text", "tokens", error, "= simulator", "key fetch ms", "online ms",
                                                "dealing", "waiting for keys", "sent P0", "sent P1", "P1 ahead",
                                                "flights", "key each"}};
   for (auto& r : rows) {
     const TextLine& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
-    const std::string close = scores ? Fixed(r["score_error"], 5) : Fixed(r["cos"], 6);
+    const std::string close = scores ? Fixed(r["score_error"], 5)
+                              : hits ? std::to_string(r["hits"].size())
+                                     : Fixed(r["cos"], 6);
     table.push_back({Begin(l), r["n"].dump(), close, r["sim_equal"].get<bool>() ? "every word" : "NO",
                      Fixed(r["ms"]["fetch"], 0), Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0),
                      Fixed(r["within_ms"]["keys"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]),
@@ -48,6 +50,17 @@ void ShowScores(const std::vector<TextLine>& lines, const std::vector<ordered_js
   for (auto& r : rows) {
     const TextLine& l = lines[r["i"].get<size_t>()];
     table.push_back({Begin(l), r.value("label", ""), FirstOf(r["scores"], 4)});
+  }
+  std::cout << "\n" << Table(table);
+}
+
+// Prints the rows of each text's hits.
+void ShowHits(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
+  PrintedRows table{{"text", "rows of its hits"}};
+  for (auto& r : rows) {
+    std::string hits;
+    for (auto& h : r["hits"]) hits += Str(hits.empty() ? "" : " ", h["row"].get<int64_t>());
+    table.push_back({Begin(lines[r["i"].get<size_t>()]), hits.empty() ? "none" : hits});
   }
   std::cout << "\n" << Table(table);
 }
@@ -168,6 +181,8 @@ void ShowDemo(const std::vector<TextLine>& lines, const std::vector<ordered_json
   ShowRows(lines, rows);
   if (rows[0].contains("scores"))
     ShowScores(lines, rows);
+  else if (rows[0].contains("hits"))
+    ShowHits(lines, rows);
   else
     ShowSimilarity(rows);
   ShowTimes(rows);

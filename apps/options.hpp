@@ -85,7 +85,7 @@ struct ModelCommands {
   SecretsArgs secrets;
   DealArgs deal;
   ServeArgs serve;
-  EmbedArgs embed;
+  EmbedArgs embed, search;
   PullArgs pull;
   DemoArgs demo;
   LogCheckArgs log;

@@ -65,6 +65,13 @@ void AddIndex(CLI::App* app, IndexCommands* all, int* status) {
       ->add_option("--told", all->create.told,
                    "the part of its hits that a data owner learns: their ids, their order, or their scores")
       ->check(CLI::IsMember({"ids", "order", "scores"}));
+  create
+      ->add_option("--fetch", all->create.fetch,
+                   "the part of a hit's document that data owners may fetch. With documents, each of them receives 2 "
+                   "kB a row, masked, "
+                   "at its first fetch. With keys it is 16 bytes a row, and the documents are in the public file "
+                   "documents.sealed, which data owners get by another way")
+      ->check(CLI::IsMember({"documents", "keys", "none"}));
   create->add_option("--floor", all->create.floor, "the least cosine of a hit, -1 to 1 (default: none)")
       ->check(CLI::Range(-1.0, 1.0))
       ->option_text("C");

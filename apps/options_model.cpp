@@ -250,6 +250,10 @@ void AddDeal(CLI::App* app, DealArgs* a, int* status) {
   auto* c = app->add_subcommand("deal",
                                 "run the dealer, which makes correlated randomness and sees neither weights nor texts");
   c->add_option("--plan", a->plan, "plan file")->required();
+  c->add_option("--index-plan", a->index_plans,
+                "index.json of an index that the model owner serves (public); repeated in the order of serve --index")
+      ->allow_extra_args(false)
+      ->option_text("FILE");
   c->add_option("--certs", a->certs, kCertsHelp)->required();
   AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", AddressUse::kListen);
   c->add_option("--state", a->state, "directory of the serial counter (default: state/ in the folder of --certs)");
@@ -285,6 +289,12 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
   c->add_option("--model", a->model, "model directory")->required();
   AddShifts(c, &a->shifts);
   c->add_option("--variants", a->variants, "variants of the plan that data owners may take (default: all)");
+  auto* index = c->add_option("--index", a->indexes,
+                              Str("folder of an index that data owners may search (suf index create); may be repeated, "
+                                  "up to ",
+                                  store::kMostIndexes, " times"))
+                    ->allow_extra_args(false)
+                    ->option_text("DIR");
   c->add_option(
        "--secrets", a->secrets,
        "folder that suf secrets made, for all processes of this model owner. It may be read-only (default: the store's "
@@ -295,6 +305,12 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
                     "TOML file of the data owners to serve, with their keys and quotas. SIGHUP reads it again "
                     "(default: all with a certificate of this CA, without limits)")
           ->option_text("FILE");
+  c->add_option("--rows", a->rows,
+                "TOML file of the rows of indexes that each owner may find. An owner that it does not name finds none. "
+                "SIGHUP reads it again (default: all find all)")
+      ->needs(owners)
+      ->needs(index)
+      ->option_text("FILE");
   c->add_option("--counts", a->counts,
                 "PostgreSQL database that counts for all processes of this model owner, as "
                 "postgresql://ROLE@HOST/DATABASE?passfile=FILE. TLS verifies HOST; a socket is /DATABASE?host=FOLDER "
@@ -324,6 +340,58 @@ void AddPull(CLI::App* app, PullArgs* a, int* status) {
   c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
   AddPins(c, &a->pins);
   c->callback([=] { *status = RunPull(*a); });
+}
+
+// Adds `search`.
+void AddSearch(CLI::App* app, EmbedArgs* a, int* status) {
+  auto* c = app->add_subcommand(
+      "search",
+      "run the data owner (P1), which finds the nearest documents of an index that it never sees. Prints a line of "
+      "JSON for each text.\n"
+      "Example:  suf search --connect model.example:7002 --dealer dealer.example:7001 --certs certs/data\n"
+      "                     --plan plan.json --vocab vocab.txt --index-plan index.json --store store --file "
+      "texts.txt");
+  AddParty(c, a);
+  c->remove_option(c->get_option("--record"));
+  AddTraces(c, &a->traces);
+  c->add_option("--index-plan", a->index_plan, "index.json of the index (public)")->required()->option_text("FILE");
+  auto* fetch = c->add_flag(
+      "--fetch", a->fetch,
+      "also fetch the documents of the hits. The model owner sees that k documents are fetched, and not which");
+  fetch->excludes(c->get_option("--ahead"));
+  c->add_option("--documents", a->documents,
+                "documents.sealed of the index (public), if its keys are fetched in place of documents")
+      ->needs(fetch)
+      ->option_text("FILE");
+  c->add_option("--vocab", a->vocab,
+                "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
+  c->add_option("--table", a->table,
+                "the model's public table of embeddings, if the plan has one (default: PLAN.table.safetensors)")
+      ->option_text("FILE");
+  AddAddress(c, "--connect", &a->connect,
+             "address of the model owner. Over several processes of one, with commas between, sessions are spread",
+             AddressUse::kConnectList);
+  c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
+  c->add_flag("--json", a->json, "print rows with costs and integers");
+  c->add_flag("--truncate", a->truncate, kTruncateHelp);
+  c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
+  c->add_option("--receipts", a->receipts,
+                "append a receipt for each search and fetch to this file, signed by both parties (suf receipt)")
+      ->option_text("FILE");
+  c->add_option("--retry", a->retry,
+                "seconds for which a peer that broke or cannot be reached is dialled again, with growing pauses, 0 to "
+                "86400 (default: 0)")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->option_text("S");
+  AddParallel(c, &a->parallel, "1 with --ahead or --one-by-one, otherwise 2");
+  AddMemory(c, &a->memory, "texts");
+  AddMetrics(c, &a->metrics);
+  AddSource(c, &a->source, true);
+  AddPrompt(c, &a->source);
+  c->callback([=] {
+    a->command = "search";
+    *status = RunEmbed(*a);
+  });
 }
 
 // Adds `embed`.
@@ -377,7 +445,11 @@ void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
       "demo", "run all three roles as processes on this machine, and compare with the result in clear");
   c->add_option("--model", a->model, "model directory")->required();
   c->add_option("--plan", a->plan, "plan file (default: compiled from the calibration texts)");
+  auto* plan = c->get_option("--plan");
   c->add_option("--calibrate", a->calibrate, "calibration texts, one a line (default: the texts themselves)");
+  c->add_option("--index", a->index, "search the texts in this index, and compare the hits")
+      ->needs(plan)
+      ->option_text("DIR");
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
@@ -425,6 +497,7 @@ void AddModels(CLI::App* app, ModelCommands* all, int* status) {
   AddServe(app, &all->serve, status);
   AddPull(app, &all->pull, status);
   AddEmbed(app, &all->embed, status);
+  AddSearch(app, &all->search, status);
   AddDemo(app, &all->demo, status);
   AddLog(app, &all->log, status);
 }

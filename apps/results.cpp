@@ -26,10 +26,25 @@ void AddResult(const nn::About& about, const std::vector<float>& values, ordered
   (*row)["label"] = about.labels[size_t(most - values.begin())];
 }
 
+// Returns the hits of a search with `one` (nn::ScoreOfOne), the best one first if they have an order.
+ordered_json HitsOf(const nn::Search& search, double one, const roles::Embedding& d) {
+  ordered_json hits = ordered_json::array();
+  for (size_t i = 0; i < d.hits->size(); ++i) {
+    const nn::SearchHit& h = (*d.hits)[i];
+    ordered_json hit{{"row", h.row}};
+    if (search.told == nn::ToldOfHits::kOrder) hit["rank"] = h.rank;
+    if (search.told == nn::ToldOfHits::kScores) hit["score"] = double(h.score) / one;
+    if (i < d.documents.size()) hit["document"] = d.documents[i];
+    hits.push_back(std::move(hit));
+  }
+  return hits;
+}
+
 // Returns the row of one text, without rounding the floats.
 ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const roles::Embedding& d,
                       const std::vector<int64_t>& y) {
-  ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
+  const roles::EngineIndex* const index = d.hits ? engine.indexes().at(0).get() : nullptr;
+  ordered_json row{{"schema", index ? "suf.search/1" : "suf.embed/1"}, {"i", l.i}};
   row["id"] = nullptr;  // RowOf inserts it
   row["n"] = l.n;
   row["serial"] = d.serial;
@@ -38,8 +53,13 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
   if (d.work) row["trace"] = Hex(d.work->trace.digest());
   row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y;
-  row["f"] = d.scale;
-  AddResult(engine.plan().about, d.Values(), &row);
+  if (index) {
+    row["index"] = Hex(index->hash);
+    row["hits"] = HitsOf(index->index.search, nn::ScoreOfOne(index->whole), d);
+  } else {
+    row["f"] = d.scale;
+    AddResult(engine.plan().about, d.Values(), &row);
+  }
   if (!d.work) {  // of an earlier run
     row["resumed"] = true;
     return row;
@@ -56,6 +76,14 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
   row["at_s"] = d.at_s;
   row["times"]["p1"] = TimesJson(d.times);
   return row;
+}
+
+// Returns the line of a search without --json: its id, if it has one, and its hits.
+std::string HitsLine(const TextLine& l, const ordered_json& row) {
+  ordered_json line = ordered_json::object();
+  if (!l.id.empty()) line["id"] = nullptr;
+  line["hits"] = row["hits"];
+  return RowOf(line, l);
 }
 
 // Returns the line of one text for people.
@@ -145,16 +173,16 @@ void ResultWriter::Write(const TextResult& d) {
   if (d.embedding) {
     if (d.embedding->work && !d.embedding->place) times_.Add(d.embedding->serial, d.embedding->times);
     const std::vector<int64_t> y = d.embedding->Integers();
-    int64_t any = about.result != nn::ResultKind::kUnit;
+    int64_t any = about.result != nn::ResultKind::kUnit || d.embedding->hits;
     for (int64_t v : y) any |= v;
     row = EmbedRow(engine_, l, *d.embedding, y);
     if (any)
-      said = a_.json ? RowOf(row, l) : Said(l, about, row);
+      said = a_.json ? RowOf(row, l) : d.embedding->hits ? HitsLine(l, row) : Said(l, about, row);
     else  // only P1 ever sees this
       l.error = "the pooled vector of this text is zero, so it has no direction and no embedding; change the text";
   }
   if (!l.error.empty()) {
-    said = a_.json ? ErrorRow(l) : Str("line ", l.i + 1, ": ", l.error);
+    said = a_.json || !a_.index_plan.empty() ? ErrorRow(l) : Str("line ", l.i + 1, ": ", l.error);
   } else if (!a_.out.empty()) {
     index_.push_back(l.i);
     for (auto& v : row[ResultName(about)]) values_.push_back(v.get<float>());

@@ -252,6 +252,8 @@ void KeepPages() {
 }
 
 std::string JobText(const store::Job& job, const proto::JobUnit& unit) {
+  if (store::IsFetch(job)) return Str("fetch of ", job.tokens, " documents from index ", store::IndexOf(job));
+  if (store::IsSearch(job)) return Str(job.tokens, " ", unit.name, ", search in index ", store::IndexOf(job));
   return Str(job.texts > 1 ? Str(job.texts, " ", unit.job, "s of ") : "", job.tokens, " ", unit.name);
 }
 

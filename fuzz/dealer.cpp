@@ -19,8 +19,11 @@ suf::Bytes Request(const Identity& partner) {
   w.Raw(TestPlan().task(JobOf(3)).trace);
   w.Raw(kWeights);
   w.Raw(partner.key);
+  w.Raw(suf::Hash{});  // no list
+  w.Put(uint32_t{0});  // of no segment
   w.Raw(suf::Hash{21});
   w.Raw(suf::Hash{22});
+  w.Raw(suf::Hash{});
   return w.Take();
 }
 

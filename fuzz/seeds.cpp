@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "fuzz/peer.hpp"
+#include "fuzz/small_index.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/compose/plan.hpp"
@@ -15,6 +16,7 @@
 #include "suf/net/certs.hpp"
 #include "suf/nn/ops.hpp"
 #include "suf/nn/plan/compile.hpp"
+#include "suf/nn/plan/index_plan.hpp"
 #include "suf/service/job_log.hpp"
 #include "suf/service/receipts.hpp"
 
@@ -218,6 +220,92 @@ void Plans() {
     w.Put(int64_t(i - 1));
     Seed("trace", Str("patch", i), w.bytes());
   }
+}
+
+// Index plans behind a byte that says whether their hashes are put right.
+void IndexPlans() {
+  nn::IndexPlan index;
+  index.model = nn::PlanHash(Small());
+  nn::Search& s = index.search;
+  s.columns = 4;
+  const auto seed = [&](const std::string& name, int64_t places, int64_t buckets, nn::Ints groups) {
+    s.places = places;
+    s.buckets = buckets;
+    s.groups = std::move(groups);
+    for (bool right : {false, true})
+      Seed("index_plan", name + (right ? "_right" : ""), char(right) + nn::Serialize(index));
+  };
+  s.k = 2;
+  seed("exact", 1, 6, {});
+  s.told = nn::ToldOfHits::kScores;
+  seed("groups", 1, 12, {4});
+  s.stop = 3;
+  s.early = compiler::StepSource::kBlocks;
+  s.floor = -1;
+  seed("tournament", 5, 24, {6, 3});
+  s.told = nn::ToldOfHits::kIds;
+  s.k = 20;
+  seed("large", 5, 1000, {10});
+  std::string text = nn::Serialize(index);
+  Seed("index_plan", "far_right", '\1' + text.replace(text.find("\"k\":20"), 6, "\"k\":65"));
+}
+
+// Files of an index folder behind a byte that chooses one (fuzz/index_folder.cpp).
+void IndexFolders() {
+  const auto list = [](const std::vector<std::pair<uint8_t, int64_t>>& segments, const std::vector<int64_t>& deleted) {
+    Writer w;
+    w.Put(uint8_t{2});
+    w.Put(uint8_t(segments.size()));
+    for (const auto& [which, rows] : segments) {
+      w.Put(which);
+      w.Put(rows);
+    }
+    w.Put(uint8_t(deleted.size()));
+    for (const int64_t row : deleted) w.Put(row);
+    return w.Take();
+  };
+  Seed("index_folder", "empty", list({}, {}));
+  Seed("index_folder", "one_order", list({{0, 4}, {1, 2}}, {1, 5}));
+  Seed("index_folder", "other_order", list({{1, 4}, {0, 2}}, {1, 5}));
+  Seed("index_folder", "missing", list({{200, 4}}, {}));
+  Seed("index_folder", "outside", list({{0, 4}, {1, 2}}, {0, 9}));
+  Seed("index_folder", "backwards", list({{1, 4}, {0, 2}}, {3, 3, 1}));
+  Seed("index_folder", "vast", list({{0, INT64_MAX}, {0, INT64_MAX}}, {}));
+  Seed("index_folder", "negative", list({{0, -1}}, {}));
+  Seed("index_folder", "raw_list", Join({{0}, Bytes(80)}));
+  Seed("index_folder", "short_list", Join({{1}, {'S', 'U', 'F', 'I', 'N', 'D', 'X', '1'}}));
+  Seed("index_folder", "key", Join({{3}, Bytes(32)}));
+  Seed("index_folder", "plan", Join({{4}, {'{', '}'}}));
+  Seed("index_folder", "raw_segment", Join({{5}, {'S', 'U', 'F', 'S', 'E', 'G', 'M', '1'}}));
+  const auto segment = [](int64_t rows, int64_t columns) {
+    Writer w;
+    w.Raw(AsView(std::string_view("SUFSEGM1")));
+    w.Raw(nn::IndexPlanHash(SmallIndex(Small())));
+    for (const int64_t v : {int64_t{0}, rows, columns}) w.Put(v);
+    w.Raw(Bytes(16));
+    for (const char* word : {"a", "text of a", "b", "text of b"}) w.Sized(std::string_view(word));
+    return w.Take();
+  };
+  Seed("index_folder", "segment", Join({{6, 2}, segment(2, 4)}));
+  Seed("index_folder", "segment_vast", Join({{7}, Number(int64_t{1} << 62), segment(int64_t{1} << 62, 4)}));
+  Seed("index_folder", "segment_short", Join({{6, 3}, segment(3, 4)}));
+  Seed("index_folder", "segment_columns", Join({{6, 4}, segment(4, 2)}));
+}
+
+// Lines of documents behind a byte that says whether the model takes pairs.
+void Documents() {
+  const auto seed = [](const std::string& name, const std::string& lines, char pairs = 0) {
+    Seed("documents", name, pairs + lines);
+  };
+  seed("ids",
+       "{\"id\": \"a\", \"text\": \"a word\"}\n{\"id\": 12345678901234567890, \"text\": \"the e\"}\r\n{\"text\": "
+       "\"a\"}");
+  seed("faults",
+       "\n{}\n[1]\n{\"id\": 1.5, \"text\": \"a\"}\n{\"id\": null, \"text\": 1}\n{\"text\": \"\\ud800\"}\n{\"text\": "
+       "\"\xff\"}");
+  seed("long", "{\"id\": -0, \"text\": \"a a a a a a a a a a a a a a a a a\"}");
+  seed("pairs", "{\"id\": \"\\n\", \"text\": \"a\", \"second\": \"word\"}\n{\"text\": \"a\", \"second\": 2}", 1);
+  seed("mark", "\xef\xbb\xbf{\"text\": \"a\"}");
 }
 
 void Files() {
@@ -450,7 +538,8 @@ void OwnersFiles() {
   const std::string ann = Str("[[owner]]\nname = \"ann\"\nkeys = [\"", key(1), "\"]\n");
   const std::string bob = Str("[[ owner ]]  # another\r\nkeys = [\n '", key(2), "', # old\n \"\"\"", key(3),
                               "\"\"\",\n]\nname = '''b-o.b_2'''\n");
-  Seed("owners", "one", ann + "texts = 1_000\ntokens = 50000\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n");
+  Seed("owners", "one",
+       ann + "texts = 1_000\ntokens = 50000\nsearches = 200\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n");
   Seed("owners", "two", ann + "until = 1969-12-31\n\n" + bob + "texts = 1");
   Seed("owners", "key_twice", ann + bob + Str("[[owner]]\nname = 'cy'\nkeys = [ '", key(1), "' ]"));
   Seed("owners", "name_twice", ann + Str("[[owner]]\nname = 'ann'\nkeys = [ '", key(4), "' ]"));
@@ -463,6 +552,10 @@ void OwnersFiles() {
   Seed("owners", "open_string", ann + "x = '''\n" + bob);
   Seed("owners", "inline", Str("owner = [{ name = 'a', keys = ['", key(1), "'] }]"));
   Seed("owners", "tables", "\xef\xbb\xbf" + ann + "[owner.x]\n[[\"owner\"]]\n[[owner.y]]\n[other]\n[[other.z]]\n");
+  Seed("owners", "rows",
+       "[[owner]]\nname = 'ann'\nrows = [\"20-29\", 5, '0-7', 99]\ndocuments = ['a', \"\\u00e9\", 7]\n"
+       "[[owner]]\nname = \"b-o.b_2\"\nindex = 2\nall = true\n[[owner]]\nname = 'ann'\nindex = 2\nrows = []\n");
+  Seed("owners", "wrong_rows", "[[owner]]\nname = 'ann'\nrows = ['9-3', '5-', -1, 100, '0-100']\nall = false\n");
   Seed("owners", "role", Str("[[owner]]\nname = \"\\u0061\\n\"\nkeys = ['model=", Hex(Hash{1}), "', 5, '']\n"));
 }
 
@@ -782,6 +875,9 @@ void WriteSeeds(const std::string& dir) {
   FunctionPlans();
   Compositions();
   Plans();
+  IndexPlans();
+  IndexFolders();
+  Documents();
   Files();
   DataOwnerTalks();
   ModelOwnerTalks();

@@ -13,6 +13,7 @@
 #include "suf/gates/function_plan.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/nn/ops.hpp"
+#include "suf/nn/plan/index_plan.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
@@ -46,7 +47,8 @@ void Coarse(std::vector<func::Octave>& groups, int ring) {
 // * kNarrow: rows and lines opened under a gap, the lines at the un-rounded input.
 // * kTiles: the text in two tiles, of two rows and of one.
 // * kSides: activations with four pieces around zero and a line on each side.
-enum class Form { kDefault, kDcf, kNarrow, kTiles, kSides };
+// * kIndex: by default, with an index behind it.
+enum class Form { kDefault, kDcf, kNarrow, kTiles, kSides, kIndex };
 
 // Keeps four pieces of an activation around zero, with lines up to the ends of its window.
 void SetSides(nn::Activation* a) {
@@ -59,7 +61,7 @@ void SetSides(nn::Activation* a) {
 }
 
 void SetForm(nn::Operator* op, Form form) {
-  if (form == Form::kDefault || form == Form::kTiles) return;
+  if (form == Form::kDefault || form == Form::kTiles || form == Form::kIndex) return;
   if (form == Form::kSides) {
     if (auto* a = dynamic_cast<nn::Activation*>(op)) SetSides(a);
     return;
@@ -83,6 +85,38 @@ void SetForm(nn::Operator* op, Form form) {
 }
 
 model::LoadedModel Encoder(uint64_t seed) { return model::SmallModel(seed, kSmall); }
+
+// Returns a search of two hits. Its width, scales and floor are the caller's.
+nn::Search SearchOf(int64_t places, int64_t buckets, int64_t stop = 1, nn::Ints groups = {}) {
+  nn::Search op;
+  op.places = places;
+  op.buckets = buckets;
+  op.stop = stop;
+  op.groups = std::move(groups);
+  op.k = 2;
+  op.ring = op.ResultRing();
+  return op;
+}
+
+// Returns a plan with an index of 18 rows.
+nn::Plan Indexed(const nn::Plan& plan) {
+  nn::IndexPlan index;
+  index.model = nn::PlanHash(plan);
+  index.search = SearchOf(3, 6);
+  index.search.columns = plan.width();
+  return nn::WithIndex(plan, index);
+}
+
+// Adds random rows and the bias of deleted ones.
+void SetIndex(const nn::Search& search, uint64_t seed, nn::Checkpoint* weights) {
+  std::mt19937_64 rng(seed);
+  std::vector<float> rows, bias;
+  for (int64_t i = 0; i < search.rows() * search.columns; ++i) rows.push_back(float(int64_t(rng() % 201) - 100) / 400);
+  for (int64_t i = 0; i < search.rows(); ++i)
+    bias.push_back(rng() % 4 ? 0.f : -std::ldexp(1.f, search.f + search.g + 1));
+  weights->Set("index.rows0", {{search.columns, search.rows()}, rows});
+  weights->Set("index.bias", {{search.rows()}, bias});
+}
 
 // Returns a causal encoder of one layer. Heads of its queries and keys have a norm of their own before the rotation.
 model::LoadedModel HeadNorms(uint64_t seed) {
@@ -109,6 +143,7 @@ struct World {
     policy.merge = merge;
     policy.pieces = form == Form::kNarrow;
     plan = model::SmallPlan(model_of(1), int(kSmall.positions), policy);
+    if (form == Form::kIndex) plan = Indexed(plan);
     for (nn::Class& c : plan.classes) {
       if (form == Form::kTiles) c.tiles = 2;
       for (nn::OperatorPtr& op : c.ops) {
@@ -132,7 +167,10 @@ struct World {
   Run With(uint64_t weights, std::vector<int32_t> ids, uint8_t bundle = 0) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
-    nn::QuantisedWeights q = nn::Quantise(model_of(weights).weights, plan);
+    model::LoadedModel model = model_of(weights);
+    if (const auto* search = dynamic_cast<const nn::Search*>(plan.classes[0].ops.back().get()))
+      SetIndex(*search, weights, &model.weights);
+    nn::QuantisedWeights q = nn::Quantise(model.weights, plan);
     model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
       (*in)[size_t(party)].Set(name, words);
     });
@@ -463,6 +501,169 @@ TEST(SimulatableWideSums, RowsWithoutAStage) {
       EXPECT_EQ(now.items.size(), before.items.size());
     }
   }
+}
+
+// ---- searches: P0's rows and bias, P1's embedding
+
+// The secrets of a search. `bias` is that of deleted rows, or of rows that this data owner may not see.
+struct SearchSecrets {
+  std::vector<int64_t> rows, bias;  // P0's; (columns, rows) of each block in turn
+  std::vector<int64_t> x;           // P1's
+};
+
+// A search alone, whose input P0 sees under a mask as it sees a plan's embedding.
+struct OneSearch {
+  nn::Search op;
+  pfss::Trace trace;
+  std::optional<pfss::Schedule> schedule;
+  std::unique_ptr<pfss::Backend> backend = backends::Make("clear");
+
+  explicit OneSearch(nn::Search search) : op(std::move(search)) {
+    op.columns = 3;
+    op.block = 8;
+    op.f = op.g = 4;
+    op.floor = 5;
+    op.ring = op.ResultRing();
+    op.Verify("here");
+    const pfss::Own<1> text = trace.input<pfss::kP1>("x", {1, op.columns}, 64, 0);
+    const pfss::SharedWire<pfss::kPub> given = trace.give<1>(text, op.ScoreRing(), "x");
+    const nn::AnyWire x = trace.open<pfss::kP0>(-pfss::Sh(given.s) + given.hat, "embedding");
+    (void)op.Build({trace, 1, true, op.form, "7", "hits"}, {&x, 1});
+    trace.close();
+    schedule.emplace(trace);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty());
+    EXPECT_EQ(lint.trees, 0);
+  }
+  // Returns random secrets; one row of four is deleted.
+  SearchSecrets Draw(uint64_t seed) const {
+    std::mt19937_64 rng(seed);
+    SearchSecrets s;
+    for (int64_t i = 0; i < op.rows() * op.columns; ++i) s.rows.push_back(int64_t(rng() % 11) - 5);
+    for (int64_t i = 0; i < op.rows(); ++i) s.bias.push_back(rng() % 4 ? 0 : Empty());
+    for (int64_t i = 0; i < op.columns; ++i) s.x.push_back(int64_t(rng() % 11) - 5);
+    return s;
+  }
+  int64_t Empty() const { return -(int64_t{1} << (op.f + op.g + 1)); }
+  // W - B is the same for all indexes, because P1 has it before any search.
+  Run With(const SearchSecrets& s) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    std::mt19937_64 fixed(7);
+    auto next = s.rows.begin();
+    for (int64_t b = 0; b < op.blocks(); ++b) {
+      std::vector<int64_t> w(next, next + op.rows_of(b) * op.columns), hat, mask;
+      next += op.rows_of(b) * op.columns;
+      for (const int64_t v : w) {
+        hat.push_back(int64_t(fixed() >> 8));
+        mask.push_back(v - hat.back());
+      }
+      const std::string name = Str("7.rows", b);
+      (*in)[0].Set("W." + name, w);
+      (*in)[1].Set("Wh." + name, hat);
+      (*in)[2].Set("B." + name, mask);
+    }
+    (*in)[0].Set("W.7.bias", s.bias);
+    (*in)[1].Set("x", s.x);
+    return RunOf(*schedule, *backend, in);
+  }
+  size_t HitsOf(const SearchSecrets& s) const {
+    const run::PairRun run = With(s)({});
+    return op.Decode(std::vector<int64_t>(run.result[1].begin(), run.result[1].end())).size();
+  }
+};
+
+// Returns searches without buckets, with a tournament, one that stops, and groups.
+std::vector<nn::Search> Searches() {
+  constexpr nn::ToldOfHits kTold[] = {nn::ToldOfHits::kIds, nn::ToldOfHits::kOrder, nn::ToldOfHits::kScores};
+  constexpr compiler::StepSource kSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits,
+                                             compiler::StepSource::kBlocks};
+  std::vector<nn::Search> all{SearchOf(1, 7), SearchOf(3, 6), SearchOf(5, 4, 3), SearchOf(1, 12, 1, {4}),
+                              SearchOf(5, 12, 2, {3})};
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].told = kTold[i % 3];
+    all[i].early = all[i].late = all[i].pairs = kSteps[i % 3];
+  }
+  return all;
+}
+
+// Other secrets are another text for corrupt P0, and another index with other deleted rows for corrupt P1.
+TEST(SimulatableSearch, OrderAndTheSameView) {
+  for (const nn::Search& op : Searches()) {
+    SCOPED_TRACE(Str(op.places, " places of ", op.buckets, " buckets"));
+    const OneSearch w(op);
+    const SearchSecrets one = w.Draw(1), other = w.Draw(2);
+    for (int p : {0, 1}) {
+      const SearchSecrets changed =
+          p == 1 ? SearchSecrets{other.rows, other.bias, one.x} : SearchSecrets{one.rows, one.bias, other.x};
+      OrderReport order = Order(*w.schedule, p, w.With(one), {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      EquivReport equiv = Equiv(*w.schedule, p, w.With(one), w.With(changed), {});
+      EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
+      EXPECT_TRUE(equiv.differs);
+    }
+  }
+}
+
+// P1's frames are the same with or without hits, and P0's with or without deleted and hidden rows.
+TEST(SimulatableSearch, FramesDependOnNoHitAndNoDeletedRow) {
+  const OneSearch w(Searches().back());
+  SearchSecrets one = w.Draw(1), empty = one, none = one;
+  std::fill(one.bias.begin(), one.bias.end(), 0);
+  std::fill(empty.bias.begin(), empty.bias.end(), w.Empty());
+  std::fill(none.x.begin(), none.x.end(), 0);
+  EXPECT_EQ(w.HitsOf(one), 2u);
+  EXPECT_EQ(w.HitsOf(empty), 0u);
+  EXPECT_EQ(w.HitsOf(none), 0u);
+  EXPECT_TRUE(Equiv(*w.schedule, 1, w.With(one), w.With(empty), {}).ok());
+  EXPECT_TRUE(Equiv(*w.schedule, 0, w.With(one), w.With(none), {}).ok());
+}
+
+// A fetch of some rows. W - B stays when the table changes.
+struct OneFetch {
+  nn::Fetch op{.rows = 6, .words = 3, .k = 2, .block = 4};
+  pfss::Trace trace;
+  std::unique_ptr<pfss::Schedule> schedule;
+  const std::unique_ptr<pfss::Backend> backend = backends::Make("packed");
+  OneFetch() {
+    op.Build(trace);
+    schedule = std::make_unique<pfss::Schedule>(trace);
+  }
+  Run With(uint64_t table, const std::vector<int64_t>& at) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    std::mt19937_64 fixed(7), words(table);
+    for (int64_t b = 0; b < op.blocks(); ++b) {
+      std::vector<uint16_t> w, hat, mask;
+      for (int64_t i = 0; i < op.rows_of(b) * op.words; ++i) {
+        w.push_back(uint16_t(words()));
+        hat.push_back(uint16_t(fixed()));
+        mask.push_back(uint16_t(w.back() - hat.back()));
+      }
+      const std::string name = nn::Fetch::NameOf(b);
+      (*in)[0].Set("W." + name, w);
+      (*in)[1].Set("Wh." + name, hat);
+      (*in)[2].Set("B." + name, mask);
+    }
+    (*in)[1].Set(nn::Fetch::kRowsInput, at);
+    return RunOf(*schedule, *backend, in);
+  }
+};
+
+// P0 sees the same for any rows. P1 sees the same for any table, but for its result.
+TEST(SimulatableFetch, OrderAndTheSameView) {
+  const OneFetch w;
+  for (int p : {0, 1}) {
+    OrderReport order = Order(*w.schedule, p, w.With(1, {2, 5}), {});
+    EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+    EquivReport equiv = Equiv(*w.schedule, p, w.With(1, {2, 5}), p == 1 ? w.With(2, {2, 5}) : w.With(1, {0, 0}), {});
+    EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
+    EXPECT_TRUE(equiv.differs);
+  }
+}
+
+// The embedding of the plan's last norm stays shared. P0 alone sees it masked.
+TEST(SimulatableSearch, BehindAnEncoder) {
+  const World w(8, "clear", true, Form::kIndex);
+  for (int p : {0, 1}) ExpectTheSameView(w, p);
 }
 
 // ---- values that are never opened, multiplied as they are

@@ -1,5 +1,5 @@
-"""Evaluates the plan of an encoder, GPT-2, Llama or Qwen 3 model in integers. It is written by hand for each family, to check
-the C++ evaluator.
+"""Evaluates the plan of an encoder, GPT-2, Llama or Qwen 3 model in integers, and searches an index. It is written by hand for
+each family, to check the C++ evaluator.
 
 It shares no code with that one and reads no graph. The inputs of every node are written here, and so are the weights.
 The plan gives only numbers, by the name of a node (scope/label): scales, rings, shifts, tables, certificates. Products
@@ -79,6 +79,76 @@ class Function:
         for c in reversed(range(self.values.shape[1] - 1)):
             y = y * (x - self.begins[i]) + self.values[i, c]
         return y
+
+
+def bits_to_count(n):
+    """Returns the bits that number n things from 0 on."""
+    return (n - 1).bit_length()
+
+
+def first(numbers, count):
+    """Returns the places of the `count` largest numbers in order, the earlier one first if two are equal."""
+    return sorted(range(len(numbers)), key=lambda i: (-numbers[i], i))[:count]
+
+
+class Search:
+    """The search of an index plan (docs/mathematics.md#index-search). Scores are whole numbers here, and are sorted. Rings
+    and pairs, in which the C++ evaluator computes, do not occur."""
+
+    def __init__(self, index, rows, deleted=()):
+        assert (index['kind'], index['version']) == ('index', 1), 'this is no index plan of version 1'
+        self.index, self.told, self.k, self.floor = index, index['told'], index['k'], index['floor']
+        self.f, self.unit = index['f'], 1 << index['f'] + index['g']
+        self.buckets, self.capacity = index['buckets'], index['buckets'] * index['places']
+        self.rows = np.zeros((self.capacity, index['columns']), I)
+        self.rows[:len(rows)] = rows
+        self.live = np.arange(self.capacity) < len(rows)
+        self.live[list(deleted)] = False
+
+    def scores(self, x):
+        """Returns the scores of all rows; |score| < 2^(f+g) for live rows, and the others are below."""
+        z = self.rows @ np.asarray(x, I)
+        assert (np.abs(z) < self.unit).all(), 'a score leaves its range'
+        return z - np.where(self.live, 0, 2 * self.unit)
+
+    def champions(self, z):
+        """Returns (score, row, place) of each bucket's best row, and the bits of a place."""
+        left, rounds, best = self.index['places'], 0, []
+        while left > self.index['stop']:                                                                      # a round halves the places, rounded up
+            left, rounds = -(-left // 2), rounds + 1
+        for m in range(self.buckets):
+            s, = first(z[m::self.buckets], 1)
+            best.append((z[m + s * self.buckets], m + s * self.buckets, s))
+        return best, rounds + bits_to_count(left)
+
+    def entries(self, x):
+        """Returns (score, row, place) of each entry that the last ranks compare, and the bits of a place."""
+        best, bits = self.champions([int(v) for v in self.scores(x)])
+        for count in self.index['groups']:
+            size, kept = len(best) // count, []
+            for g in range(count):
+                group = best[g * size:(g + 1) * size]
+                for i in first([score for score, _, _ in group], self.k):
+                    score, row, place = group[i]
+                    kept.append((score, row, place | i << bits))
+            best, bits = kept, bits + bits_to_count(size)
+        return best, bits
+
+    def __call__(self, x):
+        """Returns the words of the result, and the hits {row, and rank or score} in the order of their ranks."""
+        best, bits = self.entries(x)
+        ring = bits + {'ids': 1, 'order': 1 + bits_to_count(min(len(best), 16)), 'scores': (8 * self.unit).bit_length() - 1}[self.told]
+        words, hits = [0] * len(best), []
+        for rank, e in enumerate(first([score for score, _, _ in best], self.k)):
+            score, row, place = best[e]
+            if score < self.floor:
+                continue
+            told = {'ids': {}, 'order': {'rank': rank}, 'scores': {'score': score}}[self.told]
+            above = {'ids': 1, 'order': 2 * rank + 1, 'scores': score + 4 * self.unit}[self.told]
+            word = above << bits | place
+            words[e] = word - (word >> ring - 1 << ring)                                                      # a word of the ring, with a sign
+            hits.append(dict(row=row, **told))
+        return words, hits
 
 
 class Evaluator:
@@ -266,6 +336,15 @@ class Evaluator:
         mean = self.m.pooling == 'mean'
         s = self.wire('pool/pooled', n.sum(0, keepdims=True) if mean else n[-1:] if self.m.pooling == 'lasttoken' else n[:1])
         return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, len(n) if mean else 1)))[0]
+
+    def embed_for(self, search):
+        """Lets the last norm cut its result to the scale of a search."""
+        for c in self.classes:
+            unit = c['pool/unit']
+            more = unit['scale'] - search.f
+            assert more >= 0, 'the embedding has fewer fractional bits than the search'
+            certificates = [dict(x, bits=x['bits'] if x['width'] else max(1, x['bits'] - more)) for x in unit['certificates']]
+            c['pool/unit'] = dict(unit, scale=search.f, shift=unit['shift'] + more, certificates=certificates)
 
     def run(self, ids):
         n = len(ids)

@@ -57,6 +57,7 @@ enum Kind : uint16_t {
   kPull,
   kCatalogue,
   kFile,
+  kSegments,
   kFirstRun = 0x100
 };
 

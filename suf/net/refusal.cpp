@@ -79,7 +79,7 @@ constexpr Row kTable[] = {
      "does not list our key among its data owners; send our fingerprint to its operator"},
     {Refusal::kExpired, "expired", Cause::kRefused,
      "serves our key no longer, because its date has passed; have its operator prolong it"},
-    {Refusal::kQuota, "quota", Cause::kRefused, "allows us no more texts or tokens on this day"},
+    {Refusal::kQuota, "quota", Cause::kRefused, "allows us no more texts, tokens or searches on this day"},
     {Refusal::kSessions, "sessions", Cause::kRefused,
      "serves as many lanes of ours at the same time as it allows; let one end, or use fewer lanes"},
     {Refusal::kCounts, "counts", Cause::kPeer, "cannot count our texts at present; try again later"},
@@ -89,6 +89,14 @@ constexpr Row kTable[] = {
      "does not use the dealer that our session names; list and pin the same dealers on both sides"},
     {Refusal::kNoFiles, "no-files", Cause::kRefused,
      "offers no files to pull; get the plan and the tokenizer from its operator"},
+    {Refusal::kIndex, "index", Cause::kRefused,
+     "has other indexes than we name; get its newest index plans, and give them to all three roles in the same order"},
+    {Refusal::kList, "list", Cause::kRefused,
+     "received different lists of an index's segments from the two parties; start the session again"},
+    {Refusal::kFetch, "fetch", Cause::kRefused,
+     "refused to fetch documents, because no search of ours came before, or they were fetched already; search again"},
+    {Refusal::kCompacted, "compacted", Cause::kPeer,
+     "compacted its index after our session had begun; start the session again"},
 };
 
 static_assert(std::size(kTable) == kRefusals);

@@ -49,6 +49,10 @@ enum class Refusal : uint16_t {
   kReceipt = 36,
   kDealer = 37,
   kNoFiles = 38,
+  kIndex = 39,
+  kList = 40,
+  kFetch = 41,
+  kCompacted = 42,
 };
 
 // The most seconds that a refusal may name: a day.
@@ -64,7 +68,7 @@ Bytes Encode(const RefusalFrame& f);
 // Decodes a frame of a peer. A frame of another length counts as kGaveUp, and more than kMostRetry seconds as none.
 RefusalFrame DecodeRefusal(View frame);
 // The number of codes.
-inline constexpr size_t kRefusals = 39;
+inline constexpr size_t kRefusals = 43;
 // Returns the word of a refusal in logs and metrics, such as "partner-gone".
 const char* Name(Refusal code);
 

@@ -48,12 +48,16 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {30, Refusal::kTexts, kInput, "refused the number of texts in one batch"},
       {31, Refusal::kUnlisted, kRefused, "does not list our key"},
       {32, Refusal::kExpired, kRefused, "serves our key no longer"},
-      {33, Refusal::kQuota, kRefused, "allows us no more texts or tokens on this day"},
+      {33, Refusal::kQuota, kRefused, "allows us no more texts, tokens or searches on this day"},
       {34, Refusal::kSessions, kRefused, "serves as many lanes of ours"},
       {35, Refusal::kCounts, kPeer, "cannot count our texts at present"},
       {36, Refusal::kReceipt, kRefused, "did not accept our part of a receipt"},
       {37, Refusal::kDealer, kRefused, "does not use the dealer that our session names"},
       {38, Refusal::kNoFiles, kRefused, "offers no files to pull"},
+      {39, Refusal::kIndex, kRefused, "has other indexes than we name"},
+      {40, Refusal::kList, kRefused, "received different lists of an index's segments"},
+      {41, Refusal::kFetch, kRefused, "refused to fetch documents"},
+      {42, Refusal::kCompacted, kPeer, "compacted its index after our session had begun"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);

@@ -96,7 +96,7 @@ void OpenBundle(net::Channel& p0, store::Lane& lane, uint64_t serial, const Task
          "; take no more from this dealer before its operator has explained it");
 }
 
-void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& task, const SharedSecret& b_seed,
+void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& task, AuditMasks masks,
                  const Auditor& auditor, const NextBundleHooks& next) {
   uint64_t serial = bond.header().serial;
   store::Bundle own = TakeBundle(p1, lane, serial, store::RecordKind::kAudited, task);
@@ -107,7 +107,7 @@ void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& ta
   bond.Recv(net::kGo);
   next.announce();
   const store::BundleHeader& h = own.header;
-  DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
+  DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, masks.b_seed, masks.index};
   Difference d = Redeal(own, std::move(job), task.body[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 receives the verdict

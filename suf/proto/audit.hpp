@@ -41,9 +41,14 @@ struct NextBundleHooks {
 // reports wrong bundles; all bundles of the pair's lanes are burnt by then.
 void OpenBundle(net::Channel& p0, store::Lane& lane, uint64_t serial, const Task& task, const Hash& setup,
                 const NextBundleHooks& next = {});
+// The masks B behind a bundle.
+struct AuditMasks {
+  SharedSecret b_seed;
+  IndexMask index = {};
+};
 // Runs P0's side of an audit from P1's first MAC on. Throws Cause::kRefused if a bundle is wrong; all others are burnt
 // by then.
-void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& task, const SharedSecret& b_seed,
+void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& task, AuditMasks masks,
                  const Auditor& auditor, const NextBundleHooks& next = {});
 
 // Takes a bundle out of the lane, by Lane::Audit if `kind` is kAudited and by Lane::Claim otherwise. An audited

@@ -95,7 +95,7 @@ struct Sides {
           Bond bond(*ch, store[0]->Header(5), kSetup);
           EXPECT_EQ(bond.RecvEither(net::kClaim, net::kAudit), net::kAudit);
           AuditBundle(
-              *ch, *store[0], bond, TheTask(), Share(Secret(Hash{9})),
+              *ch, *store[0], bond, TheTask(), {Share(Secret(Hash{9}))},
               {generate, [](const store::Job&, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
               ahead);
         });

@@ -10,6 +10,9 @@
 namespace suf::proto {
 namespace {
 
+// The sizes of plan, tokenizer and index plans.
+constexpr size_t kCatalogueBytes = (2 + store::kMostIndexes) * sizeof(uint64_t);
+
 // Hangs up a channel that is still used when the time is over. A peer that sends or reads slowly never makes a wait of
 // the channel end.
 class TimeLimit {
@@ -50,19 +53,30 @@ PublicFiles Pull(net::Channel& p0, net::Millis time) {
       Writer request;
       request.Put(store::kWireVersion);
       p0.Send(net::kPull, request.bytes());
-      const Bytes catalogue = p0.RecvExact(net::kCatalogue, 2 * sizeof(uint64_t));
+      const Bytes catalogue = p0.RecvExact(net::kCatalogue, kCatalogueBytes);
       Reader r(catalogue, "a catalogue");
       const auto plan = r.Get<uint64_t>(), tokenizer = r.Get<uint64_t>();
-      if (!plan || plan > kMostPulled || tokenizer > kMostPulled - plan)
+      std::vector<uint64_t> indexes;
+      uint64_t left = kMostPulled;
+      bool fits = plan > 0;
+      const auto take = [&](uint64_t bytes) {
+        fits = fits && bytes <= left;
+        if (fits) left -= bytes;
+      };
+      take(plan), take(tokenizer);
+      while (r.left()) take(indexes.emplace_back(r.Get<uint64_t>()));
+      if (!fits)
         net::EndSession(p0, net::Refusal::kProtocol, Cause::kPeer, p0.peer_title(), " offers a plan of ", plan,
-                        " bytes and a tokenizer of ", tokenizer, "; both together may have 1 to ", kMostPulled,
-                        "; have its operator send them by another way");
+                        " bytes and a tokenizer of ", tokenizer, "; with index plans, all together may have 1 to ",
+                        kMostPulled, "; have its operator send them by another way");
       const auto receive = [&](uint64_t bytes) {
         if (!bytes) return std::string();
         const Bytes file = p0.RecvExact(net::kFile, bytes);
         return std::string(file.begin(), file.end());
       };
       PublicFiles files{.plan = receive(plan), .tokenizer = receive(tokenizer)};
+      for (const uint64_t bytes : indexes)
+        if (bytes) files.indexes.push_back(receive(bytes));
       p0.Send(net::kEnd, {});
       return files;
     });
@@ -86,13 +100,16 @@ void ServePull(net::Channel& p1, View request, const PublicFiles* files, OwnerPo
         net::EndSession(p1, net::Refusal::kNoFiles, Cause::kRefused, p1.peer_title(),
                         " requests the plan and the tokenizer, and this service offers no files; send them by another "
                         "way");
-      SUF_CHECK(!files->plan.empty() && files->plan.size() + files->tokenizer.size() <= kMostPulled);
+      SUF_CHECK(!files->plan.empty() && files->bytes() <= kMostPulled && files->indexes.size() <= store::kMostIndexes);
       Writer catalogue;
       catalogue.Put(uint64_t{files->plan.size()});
       catalogue.Put(uint64_t{files->tokenizer.size()});
+      for (size_t i = 0; i < store::kMostIndexes; ++i)
+        catalogue.Put(uint64_t{i < files->indexes.size() ? files->indexes[i].size() : 0});
       p1.Send(net::kCatalogue, catalogue.bytes());
       for (const std::string* file : {&files->plan, &files->tokenizer})
         if (!file->empty()) p1.Send(net::kFile, AsView(*file));
+      for (const std::string& index : files->indexes) p1.Send(net::kFile, AsView(index));
       (void)p1.RecvExact(net::kEnd, 0);
     });
   });

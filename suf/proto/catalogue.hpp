@@ -3,6 +3,7 @@
 // docs/design/sessions.md#pull.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "suf/proto/owner_policy.hpp"
 
@@ -11,15 +12,21 @@ namespace suf::proto {
 // P0's public files. P0 chose both, so P1 trusts neither.
 struct PublicFiles {
   std::string plan;
-  std::string tokenizer;  // empty: P0 does not have it
+  std::string tokenizer;                  // empty: P0 does not have it
+  std::vector<std::string> indexes = {};  // index plans, in P0's order
+  size_t bytes() const {
+    size_t all = plan.size() + tokenizer.size();
+    for (const std::string& index : indexes) all += index.size();
+    return all;
+  }
 };
 
-// The most bytes of both files.
+// The most bytes of all files.
 inline constexpr uint64_t kMostPulled = uint64_t{64} << 20;
 // The longest time of a pull.
 inline constexpr net::Millis kPullTime{60'000};
 
-// Requests P0's files and receives them, in one flight each way: 4 bytes, and 16 bytes with the files. Throws
+// Requests P0's files and receives them, in one flight each way: 4 bytes, and 144 bytes with the files. Throws
 // Cause::kPeer if P0 names more than kMostPulled bytes, no plan, or if `time` passes first.
 PublicFiles Pull(net::Channel& p0, net::Millis time = kPullTime);
 

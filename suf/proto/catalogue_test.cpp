@@ -22,7 +22,8 @@ struct PullWorld : World {
   }
   net::Traffic sent;
   // Runs a pull with a P0 that sends this catalogue, and then one file.
-  void PullFromLiar(uint64_t plan_bytes, uint64_t tokenizer_bytes) {
+  void PullFromLiar(uint64_t plan_bytes, uint64_t tokenizer_bytes,
+                    std::array<uint64_t, store::kMostIndexes> index_bytes = {}) {
     RunBoth(
         net::InProcessPair(kId[0], kId[1], timeout),
         [&](net::Channel& ch) {
@@ -30,6 +31,7 @@ struct PullWorld : World {
           Writer w;
           w.Put(plan_bytes);
           w.Put(tokenizer_bytes);
+          for (const uint64_t bytes : index_bytes) w.Put(bytes);
           ch.Send(net::kCatalogue, w.bytes());
           ch.Send(net::kFile, Bytes(10));
           (void)ch.RecvExact(net::kEnd, 0);
@@ -37,6 +39,8 @@ struct PullWorld : World {
         [&](net::Channel& ch) { (void)Pull(ch); });
   }
 };
+
+constexpr size_t kCatalogueBytes = (2 + store::kMostIndexes) * sizeof(uint64_t);
 
 TEST(PullOfFiles, BothFilesArriveAsTheyAre) {
   PullWorld w;
@@ -47,6 +51,7 @@ TEST(PullOfFiles, BothFilesArriveAsTheyAre) {
     const PublicFiles pulled = w.PullFrom(host);
     EXPECT_EQ(pulled.plan, w.files.plan);
     EXPECT_EQ(pulled.tokenizer, tokenizer);
+    EXPECT_TRUE(pulled.indexes.empty());
     EXPECT_TRUE(w.model_error == nullptr);
     // the request, and the end
     EXPECT_EQ(w.sent.frames_sent, 2u);
@@ -54,7 +59,7 @@ TEST(PullOfFiles, BothFilesArriveAsTheyAre) {
     const size_t files = *tokenizer ? 2 : 1;
     EXPECT_EQ(w.sent.frames_received, 1 + files);
     EXPECT_EQ(w.sent.bytes_received,
-              (1 + files) * net::kFrameHeader + 16 + w.files.plan.size() + w.files.tokenizer.size());
+              (1 + files) * net::kFrameHeader + kCatalogueBytes + w.files.plan.size() + w.files.tokenizer.size());
   }
   EXPECT_EQ(w.home[0]->Lanes(kId[1].key).size(), 1u) << "a pull makes no lane";
   for (int p : {0, 1}) EXPECT_TRUE(w.lane[p]->ledger().LastRecords().empty());
@@ -75,9 +80,19 @@ TEST(PullOfFiles, AnotherVersionOfTheProtocolIsRefused) {
     request.Put(store::kWireVersion + 1);
     ch.Send(net::kPull, request.bytes());
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner speaks another version of the protocol",
-                      [&] { (void)ch.RecvExact(net::kCatalogue, 16); }));
+                      [&] { (void)ch.RecvExact(net::kCatalogue, kCatalogueBytes); }));
   });
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, Str("protocol version ", store::kWireVersion + 1)));
+}
+
+TEST(PullOfFiles, IndexPlansArriveInTheirOrder) {
+  PullWorld w;
+  w.files.indexes = {"first", "second index"};
+  ModelHost host = w.Host();
+  host.files = &w.files;
+  const PublicFiles pulled = w.PullFrom(host);
+  EXPECT_EQ(pulled.plan, w.files.plan);
+  EXPECT_EQ(pulled.indexes, w.files.indexes);
 }
 
 TEST(PullOfFiles, ACatalogueBeyondTheLimitIsRefused) {
@@ -88,8 +103,12 @@ TEST(PullOfFiles, ACatalogueBeyondTheLimitIsRefused) {
                                         {most, uint64_t{1}},
                                         {uint64_t{1}, all},
                                         {all, uint64_t{1}}})
-    EXPECT_TRUE(Fails(Cause::kPeer, "both together may have 1 to 67108864", [&] { w.PullFromLiar(plan, tokenizer); }));
+    EXPECT_TRUE(Fails(Cause::kPeer, "all together may have 1 to 67108864", [&] { w.PullFromLiar(plan, tokenizer); }));
   EXPECT_TRUE(Fails(Cause::kPeer, "with 10 bytes where 11 were due", [&] { w.PullFromLiar(11, 0); }));
+  for (const uint64_t bytes : {most, all})
+    EXPECT_TRUE(Fails(Cause::kPeer, "all together may have 1 to 67108864", [&] {
+      w.PullFromLiar(10, 0, {0, 1, bytes});
+    }));
 }
 
 // Each side hangs up when its time is over, although the other one does not.

@@ -1,5 +1,6 @@
 // P1's side of a session.
 #include <bit>
+#include <set>
 
 #include "suf/net/refusal.hpp"
 #include "suf/proto/announcement.hpp"
@@ -29,8 +30,8 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_p
   net::Guarded(ch_, [&] {
     CheckPin(ch_, lane_->home());
     SendHello(ch_, plan_);
-    RecvHello(ch_, plan_);
-    const WelcomeFrame welcome = RecvWelcome(ch_);
+    served_ = RecvHello(ch_, plan_, ListRule::kServesOurs, plan_.indexes);
+    WelcomeFrame welcome = RecvWelcome(ch_, plan_.indexes.size());
     weights_ = welcome.weights;
     setup_hash_ = welcome.setup;
     brought_ = welcome.brings;
@@ -39,12 +40,15 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_p
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
                       plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
                       "; install the same suf on both sides");
+    TakeOffers(std::move(welcome.indexes));
     const bool have = LoadSetup();
+    const std::vector<bool> wants = LoadIndexes();
     if (keys_.receipts) certificate_.emplace(ch_.peer_certificates(), Str("the certificate of ", ch_.peer_title()));
     const bool bound = dealer_.key != Hash{} && store::BelongsTo(lane_->id(), dealer_.key);
     SUF_CHECK(bound || !dealer_.listed);
-    SendLaneRequest(ch_, {have, variants, lane_->id(), info, certificate_.has_value(), bound ? dealer_.key : Hash{}});
-    if (!have) FetchSetup();
+    SendLaneRequest(ch_,
+                    {have, variants, lane_->id(), info, certificate_.has_value(), bound ? dealer_.key : Hash{}, wants});
+    FetchSetup(have, wants);
     if (!std::has_single_bit(common_.variants)) common_.link = info.link ? info.link : MeasureLink(ch_);
   });
 }
@@ -56,49 +60,118 @@ DataSession::~DataSession() {
   lane_->DropUnclaimed();
 }
 
-// Returns whether memory or the store has the W_hat that P0 named. A file that differs
-// stays until another replaces it. A peer with P0's key but without a MAC may name a false hash. It must not destroy
-// the right file.
-bool DataSession::LoadSetup() {
-  if (keys_.has_setup && keys_.has_setup(weights_, setup_hash_)) return true;
-  if (!lane_->home().HasSetup(weights_)) return false;
-  auto kept = lane_->home().LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
-  if (kept && Equal(HashOf({*kept}), setup_hash_)) {
-    setup_ = std::move(*kept);
-    return true;
+// Takes on the indexes that P0 offers. They must be those that we named, with numbers of P0's list.
+void DataSession::TakeOffers(std::vector<IndexOffer> offers) {
+  bool ours = offers.size() == plan_.indexes.size();
+  for (size_t i = 0; ours && i < offers.size(); ++i) {
+    const uint32_t number = offers[i].number;
+    ours = offers[i].plan == plan_.indexes[i] && number >= 1 && number <= served_.size() &&
+           served_[number - 1] == offers[i].plan;
   }
-  notices_.push_back(Str("the masked weights in ", lane_->home().SetupFile(weights_),
-                         kept ? " are not those of this session" : " were altered", "; they are fetched again"));
-  return false;
+  if (!ours)
+    net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(),
+                    " offers other indexes than we named; install the same suf on both sides");
+  for (IndexOffer& o : offers) indexes_.emplace_back(std::move(o));
+  parts_ = PartsOf(plan_, indexes_);
+  part_bytes_.resize(parts_.size());
+  digest_ = SetupDigest(setup_hash_, indexes_);
 }
 
-// Fetches W_hat. Ends the session if it differs from the one that P0 named.
-void DataSession::FetchSetup() {
-  ch_.set_phase(net::Phase::kSetup);
-  store::ChunkVerifier verifier(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
-  unverified_.emplace(lane_->home(), lane_->id(), lane_->home().NewSetup(lane_->id()));
-  setup_.reserve(plan_.setup_bytes);
+// A file that differs stays until another replaces it. A peer with P0's key but without a MAC may name a false hash. It
+// must not destroy the right file.
+std::optional<Bytes> DataSession::LoadPart(const SetupPart& part) {
+  store::Home& home = lane_->home();
+  if (!home.HasSetup(part.name())) return std::nullopt;
+  auto kept = home.LoadSetup(part.plan, part.name(), part.bytes);
+  if (kept && Equal(HashOf({*kept}), part.hash)) return kept;
+  notices_.push_back(Str("the masked weights in ", home.SetupFile(part.name()),
+                         kept ? " are not those of this session" : " were altered", "; they are fetched again"));
+  return std::nullopt;
+}
+
+// Returns whether memory or the store has the W_hat that P0 named.
+bool DataSession::LoadSetup() {
+  if (keys_.has_setup && keys_.has_setup(weights_, setup_hash_)) return true;
+  auto kept = LoadPart(WeightsPart());
+  if (kept) setup_ = std::move(*kept);
+  return kept.has_value();
+}
+
+// Returns which parts of the indexes we lack, and reads the others from the store.
+std::vector<bool> DataSession::LoadIndexes() {
+  std::set<uint32_t> in_memory;
+  for (const SessionIndex& index : indexes_)
+    if (keys_.has_index && keys_.has_index(index)) in_memory.insert(index.offer.number);
+  std::vector<bool> wants(parts_.size());
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (in_memory.contains(parts_[i].index) || (parts_[i].table && !keys_.tables)) continue;
+    auto kept = LoadPart(parts_[i]);
+    wants[i] = !kept;
+    if (kept) part_bytes_[i] = std::move(*kept);
+  }
+  return wants;
+}
+
+// Fetches a part. `before` bytes of `all` that come in this session came before. Ends the session if it differs from
+// the one that P0 named.
+Bytes DataSession::FetchPart(const SetupPart& part, uint64_t before, uint64_t all) {
+  store::ChunkVerifier verifier(store::ChunkKey(part.plan, part.id), store::EvenBody(part.bytes));
+  store::ChunkFile& file = unverified_.emplace_back(*lane_, unverified_.size(), part.name()).file;
+  Bytes bytes;
+  bytes.reserve(part.bytes);
   for (Bytes chunk; verifier.left();) {
     chunk.resize(verifier.bytes());
     ch_.RecvInto(net::kChunk, chunk);
     View data = verifier.Verify(chunk, "the stream of masked weights");
-    unverified_->file.Add(chunk);
-    Append(&setup_, data);
-    if (keys_.setup) keys_.setup(setup_.size(), plan_.setup_bytes);
+    file.Add(chunk);
+    Append(&bytes, data);
+    if (keys_.setup) keys_.setup(before + bytes.size(), all);
   }
-  if (!Equal(HashOf({setup_}), setup_hash_))
+  file.Close();
+  if (!Equal(HashOf({bytes}), part.hash))
     net::EndSession(
         ch_, net::Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
         " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
         "its process started again");
+  return bytes;
+}
+
+// Fetches W_hat, unless we have it, and the parts that we want.
+void DataSession::FetchSetup(bool have, const std::vector<bool>& wants) {
+  uint64_t all = have ? 0 : plan_.setup_bytes, came = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) all += wants[i] ? parts_[i].bytes : 0;
+  if (!all && have) return;
+  ch_.set_phase(net::Phase::kSetup);
+  if (!have) setup_ = FetchPart(WeightsPart(), 0, all);
+  came += setup_.size();
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (wants[i]) {
+      part_bytes_[i] = FetchPart(parts_[i], came, all);
+      came += parts_[i].bytes;
+    }
   ch_.set_phase(net::Phase::kControl);
 }
 
-// Stores W_hat; P0's MAC was verified.
+// Stores what was fetched, because P0's MAC was verified, and drops what belongs to older lists.
 void DataSession::KeepSetup() {
-  if (!unverified_) return;
-  lane_->home().CommitSetup(std::move(unverified_->file), weights_);
-  unverified_.reset();
+  if (std::exchange(kept_, true)) return;
+  for (UnverifiedWeights& u : unverified_) lane_->home().CommitSetup(std::move(u.file), u.name);
+  unverified_.clear();
+  for (const SessionIndex& index : indexes_) {
+    std::vector<Hash> ids;
+    for (const SetupPart& part : parts_)
+      if (part.index == index.offer.number) ids.push_back(part.id);
+    lane_->home().KeepParts(index.offer.plan, ids);
+    BurnOldLists(*lane_, index);
+  }
+}
+
+// Returns the index of a job. Throws Bug if the session has none of this number.
+const SessionIndex* DataSession::IndexFor(const store::Job& job) const {
+  for (const SessionIndex& index : indexes_)
+    if (index.offer.number == store::IndexOf(job)) return &index;
+  SUF_CHECK(!job.entry);
+  return nullptr;
 }
 
 Admission::Applicant DataSession::ApplicantOf(const store::Job& job) const {
@@ -140,7 +213,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
     PendingJob what = BeginJob(job, next);
     (void)BookDelivery(what, &dealer_traffic_);
     unspent_ = false;
-    OpenBundle(ch_, *lane_, what.serial, what.task, setup_hash_,
+    OpenBundle(ch_, *lane_, what.serial, what.task, digest_,
                {[&] {
                   KeepSetup();
                   AnnounceNext(next);
@@ -157,7 +230,8 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
 PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
-  SUF_CHECK(job == JobOf(job.tokens, job.texts) && (!next.tokens || next == JobOf(next.tokens, next.texts)));
+  SUF_CHECK(job == JobOf(job.tokens, job.texts, job.entry) &&
+            (!next.tokens || next == JobOf(next.tokens, next.texts, next.entry)));
   if (!next_ && !admitted_) (void)Admit(job);
   auto admitted = std::exchange(admitted_, std::nullopt);
   PendingJob what =
@@ -204,7 +278,8 @@ void DataSession::AnnounceNext(const store::Job& next) {
 // meanwhile, P0 may choose kLater instead; if none runs, it may let us wait.
 PendingJob DataSession::Announce(const store::Job& job, JobPass pass, bool runs) {
   ch_.set_phase(net::Phase::kControl);
-  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, std::move(pass)};
+  const SessionIndex* const index = IndexFor(job);
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, index ? index->lists : nullptr, nullptr, std::move(pass)};
   std::vector<BundleOffer> offers;
   for (const store::BundleHeader& h : lane_->Bundles(job))
     if (IsFor(h, what, lane_->id(), plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
@@ -221,6 +296,9 @@ PendingJob DataSession::Announce(const store::Job& job, JobPass pass, bool runs)
                  .weights = weights_,
                  .partner = ch_.peer().key,
                  .listed = dealer_.listed,
+                 .indexes = served_,
+                 .list = what.lists ? what.lists->back() : Hash{},
+                 .index = {},
                  .window = WindowOf(keys_, what.whole),
                  .delivered = keys_.delivered};
   what.delivery = std::make_shared<Delivery>(dealer_, plan_, *lane_, args, what.serial, keys_.witness_always, last_);
@@ -232,7 +310,7 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
   store::Bundle bundle = TakeBundle(ch_, *lane_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
   const KeysCloser closer{bundle.keys};
   BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
-    Bond bond(ch_, bundle.header, setup_hash_);
+    Bond bond(ch_, bundle.header, digest_);
     std::optional<ReceiptMaker> receipt;
     if (certificate_) receipt.emplace(ch_, bundle.header, *certificate_);
     bond.Send(net::kClaim);

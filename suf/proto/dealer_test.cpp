@@ -43,8 +43,9 @@ void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   q.Raw(Hash{1, 4});
   q.Raw(a.weights);
   q.Raw(a.partner);
-  q.Raw(Hash{});
-  q.Raw(Hash{});
+  q.Raw(Hash{});                              // no list
+  q.Put(uint32_t{0});                         // of no segment
+  for (int i = 0; i < 3; ++i) q.Raw(Hash{});  // seeds
   ch.Send(net::kRequest, q.bytes());
 }
 
@@ -217,7 +218,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
     std::thread t([&, d = far.get()] {
       RecvHello(*d, plan);
       SendHello(*d, plan);
-      Bytes q = d->RecvExact(net::kRequest, store::kJobBytes + 4 + 16 + 5 * 32);
+      Bytes q = d->RecvExact(net::kRequest, store::kJobBytes + 4 + 16 + 7 * 32 + 4);
       store::BundleHeader h;
       h.prg = plan.prg;
       h.job = store::JobOf(4);
@@ -230,7 +231,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       h.weights = Hash{77};
       h.public_key[0] = kId[0].key;
       h.public_key[1] = kId[1].key;
-      h.seed_hash[1] = HashOf({View(q).subspan(store::kJobBytes + 4 + 16 + 96, 64)});
+      h.seed_hash[1] = HashOf({View(q).subspan(store::kJobBytes + 4 + 16 + 4 * 32 + 4, 96)});
       Writer one;
       one.Put(uint32_t{1});
       d->Send(net::kGrant, one.bytes());

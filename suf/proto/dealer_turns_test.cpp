@@ -65,8 +65,9 @@ void AskFor(World& w, net::Channel& ch, uint8_t lane, uint32_t count = 1) {
   q.Raw(w.plan.task(JobOf(4)).trace);
   q.Raw(Hash{77});
   q.Raw(kId[1 - PartyOf(ch.self().role)].key);
-  q.Raw(Hash{});
-  q.Raw(Hash{});
+  q.Raw(Hash{});                              // no list
+  q.Put(uint32_t{0});                         // of no segment
+  for (int i = 0; i < 3; ++i) q.Raw(Hash{});  // seeds
   ch.Send(net::kRequest, q.bytes());
 }
 

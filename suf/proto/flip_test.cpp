@@ -128,9 +128,9 @@ TEST(Flip, EveryBitOfADelivery) {
       try {
         RecvHello(*ch, plan);
         SendHello(*ch, plan);
-        Bytes request = ch->RecvExact(net::kRequest, store::kJobBytes + 4 + 16 + 5 * 32);
+        Bytes request = ch->RecvExact(net::kRequest, store::kJobBytes + 4 + 16 + 7 * 32 + 4);
         store::BundleHeader h = HeaderOf(plan);
-        h.seed_hash[1] = HashOf({View(request).subspan(store::kJobBytes + 4 + 16 + 96, 64)});
+        h.seed_hash[1] = HashOf({View(request).subspan(store::kJobBytes + 4 + 16 + 4 * 32 + 4, 96)});
         size_t left = bit;
         auto send = [&](uint16_t kind, View payload) {
           Bytes b(payload.begin(), payload.end());

@@ -120,14 +120,17 @@ JobTerms TermsOf(const Common& common) {
 
 }  // namespace
 
-store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts) {
+store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts, uint32_t entry) {
   store::Job best = store::JobOf(tokens, uint32_t(std::countr_zero(common.variants)), texts);
+  best.entry = entry;
+  if (store::IsFetch(best)) return best;  // it is the same in all variants
   if (!common.link || !plan.price || !plan.Covers(best)) return best;
   const JobTerms terms = TermsOf(common);
   uint64_t least = plan.price(best, terms);
   for (uint32_t v = best.variant + 1; v < plan.variants.size(); ++v) {
     if (!(common.variants >> v & 1)) continue;
-    const store::Job job = store::JobOf(tokens, v, texts);
+    store::Job job = best;
+    job.variant = v;
     if (const uint64_t us = plan.price(job, terms); us < least) {
       least = us;
       best = job;

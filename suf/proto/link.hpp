@@ -46,6 +46,7 @@ uint32_t AllVariants(const BundlePlan& plan);
 uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint32_t theirs);
 // Returns a job of `texts` texts of `tokens` tokens in the fastest common variant for the link. The first of equal ones
 // is taken.
-store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts = 1);
+store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts = 1,
+                  uint32_t entry = 0);
 
 }  // namespace suf::proto

@@ -32,14 +32,18 @@ class ModelSession {
   void Greet() {
     if (host_.policy) Permitted(ch_, *host_.policy, {}, [&] { host_.policy->Check(ch_.peer().key); });
     SendHello(ch_, host_.plan);
-    SendWelcome(ch_,
-                {host_.weights, host_.setup, host_.brings, host_.variants & AllVariants(host_.plan), host_.report});
-    const LaneRequest ask = RecvLaneRequest(ch_);
+    std::vector<IndexOffer> offers;
+    for (const SessionIndex& index : host_.indexes) offers.push_back(index.offer);
+    SendWelcome(ch_, {host_.weights, host_.setup, host_.brings, host_.variants & AllVariants(host_.plan), host_.report,
+                      std::move(offers)});
+    const std::vector<SetupPart> parts = PartsOf(host_.plan, host_.indexes);
+    const LaneRequest ask = RecvLaneRequest(ch_, parts.size());
     common_ = {CommonOf(ch_, host_.plan, host_.variants, ask.variants), {}, host_.report, ask.report};
     if (ask.receipts) AllowReceipts();
     FindDealer(ask);
     OpenLane(ask.lane);
-    if (!ask.have) SendSetup();
+    for (const SessionIndex& index : host_.indexes) BurnOldLists(*lane_, index);
+    SendSetup(ask, parts);
     if (!std::has_single_bit(common_.variants)) common_.link = ask.report.link ? ask.report.link : MeasureLink(ch_);
     if (common_.link && host_.linked) host_.linked(*common_.link);
   }
@@ -88,14 +92,47 @@ class ModelSession {
     lane_->DropUnclaimed();
   }
 
-  void SendSetup() {
-    ch_.set_phase(net::Phase::kSetup);
-    store::Sink sink(
-        store::ChunkKey(host_.plan.hash, host_.weights), store::EvenBody(host_.plan.setup_bytes),
-        [&](View chunk) { ch_.Send(net::kChunk, chunk); }, kSetupWindow);
-    host_.w_hat(sink);
-    sink.Finish();
-    ch_.set_phase(net::Phase::kControl);
+  // Sends W_hat and the parts of indexes that P1 requests.
+  void SendSetup(const LaneRequest& ask, const std::vector<SetupPart>& parts) {
+    const auto send = [&](const Hash& plan, const Hash& id, uint64_t bytes, const auto& write) {
+      ch_.set_phase(net::Phase::kSetup);
+      store::Sink sink(
+          store::ChunkKey(plan, id), store::EvenBody(bytes), [&](View chunk) { ch_.Send(net::kChunk, chunk); },
+          kSetupWindow);
+      write(sink);
+      sink.Finish();
+      ch_.set_phase(net::Phase::kControl);
+    };
+    if (!ask.have) send(host_.plan.hash, host_.weights, host_.plan.setup_bytes, host_.w_hat);
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (ask.wants[i])
+        send(parts[i].plan, parts[i].id, parts[i].bytes, [&](store::Sink& sink) { host_.part(parts[i], sink); });
+  }
+
+  // Returns the place of a job's index among those that P1 uses; nothing if the job has no index. Ends the session if
+  // P1 does not use it.
+  std::optional<size_t> PlaceOf(const store::Job& job) {
+    if (!job.entry) return std::nullopt;
+    for (size_t i = 0; i < host_.indexes.size(); ++i)
+      if (host_.indexes[i].offer.number == store::IndexOf(job)) return i;
+    net::EndSession(ch_, net::Refusal::kIndex, Cause::kRefused, ch_.peer_title(), " announced a job of index ",
+                    store::IndexOf(job), ", which it did not name; install the same suf on both sides");
+  }
+
+  // Ends the session if the index of a job was compacted since it began. Rows have other numbers then, and deletions
+  // since then would not be obeyed.
+  void CheckList(const store::Job& job) {
+    const auto place = PlaceOf(job);
+    if (place && !host_.has_list(host_.indexes[*place]))
+      net::EndSession(ch_, net::Refusal::kCompacted, Cause::kPeer, "the index was compacted since the session of ",
+                      ch_.peer_title(), " began; it must start again");
+  }
+
+  // Refuses a fetch that does not follow its search, or follows it again. So P1 receives k documents a search at most.
+  void CheckFetch(const store::Job& job) {
+    if (store::IsFetch(job) && (!store::IsSearch(ran_) || store::IndexOf(ran_) != store::IndexOf(job)))
+      net::EndSession(ch_, net::Refusal::kFetch, Cause::kRefused, ch_.peer_title(), " announced a fetch ",
+                      store::IsFetch(ran_) ? "after another one" : "without a search before it", "; it was refused");
   }
 
   // Runs one inference or audit; returns false if P1 ended the session.
@@ -123,10 +160,13 @@ class ModelSession {
     if (!announced) return std::nullopt;
     const store::Job job = announced->job;
     CheckPeersJob(ch_, host_.plan, job, "announced");
+    const auto place = PlaceOf(job);
+    CheckFetch(job);
+    if (!current) CheckList(job);
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
-    PendingJob what{job, {}, 0, announced->whole, nullptr};
+    PendingJob what{job, {}, 0, announced->whole, place ? host_.indexes[*place].lists : nullptr, nullptr};
     TurnGroup group{ch_.peer().key, Turns::kNoLimit};
     if (host_.policy) group = host_.policy->GroupOf(group.id);
     const auto prepare = [&] {
@@ -176,7 +216,7 @@ class ModelSession {
     if (trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
                       job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
-    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens, job.texts); job != ours)
+    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens, job.texts, job.entry); job != ours)
       net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
                       job.variant, " of the plan where both agreed on ", ours.variant,
                       "; install the same suf on both sides");
@@ -258,11 +298,24 @@ class ModelSession {
                    .weights = host_.weights,
                    .partner = ch_.peer().key,
                    .listed = dealer_->listed,
+                   .indexes = host_.plan.indexes,
+                   .list = what.lists ? what.lists->back() : Hash{},
                    .b_seed = host_.b_seed,
+                   .index = MaskOf(what.job, what.lists ? what.lists->size() - 1 : 0),
                    .window = WindowOf(host_.keys, what.whole),
                    .delivered = host_.keys.delivered};
     what.delivery =
         std::make_shared<Delivery>(*dealer_, host_.plan, *lane_, args, what.serial, host_.keys.witness_always, last_);
+  }
+
+  // Returns B of a job's index, for the first `segments` segments of the list.
+  IndexMask MaskOf(const store::Job& job, size_t segments) {
+    const auto place = PlaceOf(job);
+    if (!place) return {};
+    const SessionIndex& index = host_.indexes[*place];
+    return {host_.index_seeds[*place],
+            index.offer.plan,
+            {index.segments.begin(), index.segments.begin() + ssize_t(segments)}};
   }
 
   // Drops the next job. Its memory counts until the session has wiped its bundle.
@@ -275,14 +328,16 @@ class ModelSession {
     runs_ = std::move(what.pass);
     if (host_.policy)  // the rules may have changed
       Permitted(ch_, *host_.policy, what.job, [&] { host_.policy->Check(ch_.peer().key); });
+    CheckList(what.job);
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = lane_->Header(serial);
     SUF_CHECK(IsFor(header, what, lane_->id(), host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
-    Bond bond(ch_, header, host_.setup);
+    Bond bond(ch_, header, digest_);
     // P1 has claimed this very bundle or marked it for the audit
     const bool audit = bond.RecvEither(net::kClaim, net::kAudit) == net::kAudit;
+    ran_ = audit ? store::Job{} : what.job;
     if (audit && !what.whole)
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " opens bundle ", serial,
                       ", which it had announced for use alone; install the same suf on both sides");
@@ -299,7 +354,9 @@ class ModelSession {
     };
     if (audit) {
       (void)BookDelivery(what, host_.dealer_traffic);
-      AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
+      AuditBundle(ch_, *lane_, bond, what.task,
+                  {host_.b_seed, MaskOf(what.job, what.lists ? *SegmentsOf(*what.lists, header.list) : 0)},
+                  host_.auditor,
                   {[&] { next_ = ReceiveJob(&what); },
                    [&] {
                      DropNext();
@@ -360,24 +417,28 @@ class ModelSession {
   std::shared_ptr<store::Lane> lane_;
   std::shared_ptr<void> seat_;  // of the policy
   std::optional<SessionTable::SessionEntry> entry_;
+  const Hash digest_ = SetupDigest(host_.setup, host_.indexes);
+  store::Job ran_;                  // the last inference that began
   JobPass runs_, dropped_;          // of the job that runs, and of a next one that was dropped
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last
   std::optional<PendingJob> next_;
 };
 
 void ServeSession(net::Channel& p1, const ModelHost& host) {
-  if (BeginSession(p1, host)) ServeGreeted(p1, host);
+  if (const auto used = BeginSession(p1, host)) {
+    SUF_CHECK(used->size() == host.indexes.size());
+    ServeGreeted(p1, host);
+  }
 }
 
-bool BeginSession(net::Channel& p1, const ModelHost& host) {
-  return net::Guarded(p1, [&] {
+std::optional<std::vector<Hash>> BeginSession(net::Channel& p1, const ModelHost& host) {
+  return net::Guarded(p1, [&]() -> std::optional<std::vector<Hash>> {
     const auto [kind, first] = p1.RecvEitherUpTo(net::kHello, net::kPull, kMostHello);
     if (kind == net::kPull) {
       ServePull(p1, first, host.files, host.policy);
-      return false;
+      return std::nullopt;
     }
-    CheckHello(p1, host.plan, first);
-    return true;
+    return CheckHello(p1, host.plan, first, ListRule::kUsesOurs, host.plan.indexes);
   });
 }
 

@@ -33,9 +33,16 @@ bool IsPartnerGone(const std::exception_ptr& error) {
 bool IsFor(const store::BundleHeader& h, const PendingJob& what, const store::LaneId& lane, const BundlePlan& plan,
            const Hash& weights, const net::Channel& ch) {
   uint32_t party = uint32_t(PartyOf(ch.self().role));
-  return h.job == what.job && h.lane == lane && h.party == party && h.prg == plan.prg && h.trace == what.task.trace &&
-         h.plan == plan.hash && h.weights == weights && h.body_bytes == what.task.body[party]->bytes() &&
-         h.public_key[party] == ch.self().key && h.public_key[1 - party] == ch.peer().key;
+  const bool of_list = what.lists ? SegmentsOf(*what.lists, h.list).has_value() : h.list == Hash{};
+  return of_list && h.job == what.job && h.lane == lane && h.party == party && h.prg == plan.prg &&
+         h.trace == what.task.trace && h.plan == plan.hash && h.weights == weights &&
+         h.body_bytes == what.task.body[party]->bytes() && h.public_key[party] == ch.self().key &&
+         h.public_key[1 - party] == ch.peer().key;
+}
+
+void BurnOldLists(store::Lane& lane, const SessionIndex& index) {
+  for (const store::BundleHeader& h : lane.Bundles())
+    if (store::IndexOf(h.job) == index.offer.number && !SegmentsOf(*index.lists, h.list)) lane.Burn(h.serial);
 }
 
 uint64_t WindowOf(const KeyPolicy& keys, bool whole) {

@@ -12,6 +12,9 @@ namespace suf::proto {
 bool IsFor(const store::BundleHeader& h, const PendingJob& what, const store::LaneId& lane, const BundlePlan& plan,
            const Hash& weights, const net::Channel& ch);
 
+// Burns the stored bundles of an index's lists from before a compaction.
+void BurnOldLists(store::Lane& lane, const SessionIndex& index);
+
 // Returns how many bundles a party requests.
 inline uint32_t CountOf(const KeyPolicy& keys) { return std::max(keys.ahead, 1u); }
 // Returns the window for the keys of a bundle.

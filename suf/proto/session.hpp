@@ -4,6 +4,7 @@
 // audit takes the place of an inference. The session knows no gate, and of TLS only the exporter value.
 // docs/security.md#result-hidden, #macs, docs/design/sessions.md#next-bundle.
 #pragma once
+#include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "suf/proto/audit.hpp"
 #include "suf/proto/catalogue.hpp"
+#include "suf/proto/indexes.hpp"
 #include "suf/proto/link.hpp"
 #include "suf/proto/owner_policy.hpp"
 #include "suf/proto/receipt.hpp"
@@ -65,6 +67,10 @@ struct KeyPolicy {
   // Set at P1 to keep W_hat in memory for several sessions. Returns whether the W_hat of this weights id and hash is
   // there. If it is, the session does not read it from the store, and DataSession::Setup must not be called.
   std::function<bool(const Hash& weights, const Hash& setup)> has_setup = {};
+  // The same for W - B of an index. If it is there, DataSession::TakePart must not be called for its parts.
+  std::function<bool(const SessionIndex&)> has_index = {};
+  // Set at P1 to receive the tables of indexes, which fetches need.
+  bool tables = false;
   // Receives the bits per second of each bundle from the dealer, in the thread of its delivery.
   std::function<void(uint64_t rate)> delivered = {};
   // Set at P1: receives how long P0 lets this session wait for its turn, each time that P0 reports it.
@@ -87,8 +93,10 @@ inline constexpr uint64_t kLater = ~uint64_t{0};
 struct PendingJob {
   store::Job job;
   Task task;
-  uint64_t serial = 0;                 // 0: on its way
-  bool whole = false;                  // arrives whole before it is claimed
+  uint64_t serial = 0;  // 0: on its way
+  bool whole = false;   // arrives whole before it is claimed
+  // The lists of which its bundle may be (SessionIndex); null: it has no index.
+  std::shared_ptr<const std::vector<Hash>> lists = nullptr;
   std::shared_ptr<Delivery> delivery;  // of the bundle, or of the dealer's witness for a stored one
   JobPass pass = {};                   // until the run ends
   std::unique_ptr<JobTicket> ticket;   // at P0 with an OwnerPolicy
@@ -114,7 +122,16 @@ class DataSession {
   const Hash& setup_hash() const { return setup_hash_; }
   // Returns a job of `texts` texts of `tokens` tokens in the fastest variant of this session. Every job must be one of
   // these.
-  store::Job JobOf(uint32_t tokens, uint32_t texts = 1) const { return JobFor(plan_, common_, tokens, texts); }
+  store::Job JobOf(uint32_t tokens, uint32_t texts = 1, uint32_t entry = 0) const {
+    return JobFor(plan_, common_, tokens, texts, entry);
+  }
+  // Hashes of all index plans that P0 serves, in its order.
+  const std::vector<Hash>& served() const { return served_; }
+  // The indexes of this session, with the lists with which it began.
+  const std::vector<SessionIndex>& indexes() const { return indexes_; }
+  // Returns the parts of the indexes, and W - B of part i, once. With KeyPolicy::tables they include the tables.
+  const std::vector<SetupPart>& parts() const { return parts_; }
+  Bytes TakePart(size_t i) { return std::move(part_bytes_.at(i)); }
   // The link that both parties agreed on; none if only one variant is common.
   const std::optional<Network>& link() const { return common_.link; }
   // The facts that both parties know.
@@ -166,14 +183,25 @@ class DataSession {
  private:
   // A received W_hat, before P0's first MAC is verified.
   struct UnverifiedWeights {
+    UnverifiedWeights(store::Lane& lane, size_t number_, const store::SetupName& name_)
+        : home(lane.home()), by(lane.id()), number(number_), file(home.NewSetup(by, number)), name(name_) {}
+    ~UnverifiedWeights() { home.DropSetup(by, number); }
     store::Home& home;
-    store::LaneId by;
+    const store::LaneId by;
+    const size_t number;
     store::ChunkFile file;
-    ~UnverifiedWeights() { home.DropSetup(by); }
+    const store::SetupName name;
   };
+  // Returns W - B of a part from the store; nothing if it has none, or another one.
+  std::optional<Bytes> LoadPart(const SetupPart& part);
+  Bytes FetchPart(const SetupPart& part, uint64_t before, uint64_t all);
   bool LoadSetup();
-  void FetchSetup();
+  std::vector<bool> LoadIndexes();
+  void FetchSetup(bool have, const std::vector<bool>& wants);
   void KeepSetup();
+  SetupPart WeightsPart() const { return {plan_.hash, weights_, plan_.setup_bytes, setup_hash_}; }
+  void TakeOffers(std::vector<IndexOffer> offers);
+  const SessionIndex* IndexFor(const store::Job& job) const;
   Admission::Applicant ApplicantOf(const store::Job& job) const;
   PendingJob Announce(const store::Job& job, JobPass pass, bool runs);
   void AdmitNext(const store::Job& next, const PendingJob& current);
@@ -193,7 +221,13 @@ class DataSession {
   Common common_;
   std::optional<net::RoleCertificate> certificate_;  // of P0, if receipts are requested
   Bytes setup_;                                      // W_hat, until Setup hands it over
-  std::optional<UnverifiedWeights> unverified_;
+  std::vector<Hash> served_;
+  std::vector<SessionIndex> indexes_;
+  std::vector<SetupPart> parts_;
+  std::vector<Bytes> part_bytes_;  // until TakePart hands them over
+  Hash digest_{};                  // SetupDigest
+  std::deque<UnverifiedWeights> unverified_;
+  bool kept_ = false;  // whether P0's MAC was verified and that was stored
   std::vector<std::string> notices_;
   net::Traffic dealer_traffic_;
   std::exception_ptr pending_;
@@ -239,13 +273,23 @@ struct ModelHost {
   OwnerPolicy* policy = nullptr;
   // The files that data owners may pull; they outlive all sessions. Null: none.
   const PublicFiles* files = nullptr;
+  // The indexes that P1 named in its hello, in its order.
+  std::vector<SessionIndex> indexes = {};
+  // The seed of B of each of those indexes.
+  std::vector<SharedSecret> index_seeds = {};
+  // Writes W - B of a part of an index.
+  std::function<void(const SetupPart&, store::Sink&)> part = {};
+  // Returns whether a session with this list may go on: the index was not compacted since it began.
+  std::function<bool(const SessionIndex&)> has_list = {};
 };
 
 // Serves one session until P1 ends it, or a pull.
 void ServeSession(net::Channel& p1, const ModelHost& host);
-// Receives P1's first frame. Returns true if it is the hello of a session, which ServeGreeted goes on with. If it is a
-// pull, serves that to its end and returns false. A client that is silent before its first frame delays no other.
-bool BeginSession(net::Channel& p1, const ModelHost& host);
+// Receives P1's first frame. ServeGreeted goes on after the hello of a session. A pull is served to its end. A client
+// that is silent before its first frame delays no other.
+// Returns the index plans that P1 uses, or nothing after a pull. ModelHost::indexes and what belongs to them are not
+// read.
+std::optional<std::vector<Hash>> BeginSession(net::Channel& p1, const ModelHost& host);
 // Serves the rest of a session after P1's hello was received.
 void ServeGreeted(net::Channel& p1, const ModelHost& host);
 

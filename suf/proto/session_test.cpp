@@ -170,7 +170,7 @@ TEST(Session, AnotherVersionOfTheProtocolIsRefused) {
     hello.Raw(w.plan.hash);
     ch.Send(net::kHello, hello.bytes());
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner speaks another version of the protocol",
-                      [&] { ch.RecvExact(net::kWelcome, 81); }));
+                      [&] { ch.RecvExact(net::kWelcome, 85); }));
   });
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, Str("protocol version ", store::kWireVersion + 1)));
 }
@@ -280,7 +280,7 @@ TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
   w.Session(w.Host(), [&](net::Channel& ch) {
     SendHello(ch, w.plan);
     RecvHello(ch, w.plan);
-    ch.RecvExact(net::kWelcome, 81);
+    ch.RecvExact(net::kWelcome, 85);
     SendLaneRequest(ch, {true, 1, store::kLane, {}});
     Writer announce;
     store::Put(announce, store::Job{.entry = 1, .tokens = 3});

@@ -11,7 +11,7 @@ namespace {
 // Returns W_hat from P1's store; nothing if it was altered.
 std::optional<Bytes> FileOf(World& w) { return w.home[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
 bool Has(World& w) { return w.home[1]->HasSetup(Hash{77}); }
-bool Part(World& w) { return std::filesystem::exists(w.dir / Str("1/w_hat-", Hex(store::kLane), ".part")); }
+bool Part(World& w) { return std::filesystem::exists(w.dir / Str("1/w_hat-", Hex(store::kLane), "-0.part")); }
 
 enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
 

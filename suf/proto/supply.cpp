@@ -7,7 +7,7 @@ namespace {
 
 constexpr net::Millis kSeatWait{500};  // for the previous session to free its seat
 
-constexpr size_t kRequestBytes = store::kJobBytes + 4 + sizeof(store::LaneId) + 5 * 32,
+constexpr size_t kRequestBytes = store::kJobBytes + 4 + sizeof(store::LaneId) + 7 * 32 + 4,
                  kWitnessBytes = 8 + store::kJobBytes + sizeof(store::LaneId) + 32;
 
 store::PairId Shortened(const Hash& h) {
@@ -24,10 +24,20 @@ Bytes EncodeRequest(const FetchArgs& a, const store::LaneId& lane, const Hash& t
   w.Raw(trace);
   w.Raw(a.weights);
   w.Raw(a.partner);
+  w.Raw(a.list);
+  w.Put(uint32_t(a.index.segments.size()));
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
-  for (const Secret* s : {&seed, a.b_seed.get()}) Append(&b, s->view());
+  for (const Secret* s : {&seed, a.b_seed.get(), a.index.seed.get()}) Append(&b, s->view());
   return b;
+}
+
+// Sends the segments of the list in a request, if there are any.
+void SendSegments(net::Channel& dealer, const store::SegmentList& segments) {
+  if (segments.empty()) return;
+  Writer w;
+  for (const store::SealedSegment& s : segments) store::Put(w, s);
+  dealer.Send(net::kSegments, w.bytes());
 }
 
 // Notifies a client that it waits; returns whether it is still there.
@@ -40,8 +50,10 @@ bool SentWait(net::Channel& ch) {
   }
 }
 
-// Hashes both seeds of a party, so that it notices if the dealer used another seed of B.
-Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.view(), b_seed.view()}); }
+// Hashes the seeds of a party, so that it notices if the dealer used another seed of B.
+Hash SeedHash(const Secret& seed, const Secret& b_seed, const Secret& index_seed) {
+  return HashOf({seed.view(), b_seed.view(), index_seed.view()});
+}
 
 }  // namespace
 
@@ -154,13 +166,38 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   q.trace = r.GetHash();
   q.weights = r.GetHash();
   q.partner = r.GetHash();
+  q.list = r.GetHash();
+  const auto segments = r.Get<uint32_t>();
   q.seed = Secret(r.Raw(32));
   q.b_seed = Share(Secret(r.Raw(32)));
+  q.index.seed = Share(Secret(r.Raw(32)));
   CheckPeersJob(ch, plan_, q.job, "requested bundles of");
+  ReadSegments(ch, segments, &q);
   if (q.count < 1)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
                     " requested 0 bundles; at least 1 is dealt; install the same suf on all three sides");
   return q;
+}
+
+// Receives the list of an index's segments, which P0 alone sends. Checks that it has the hash of the request.
+void BundleDealer::ReadSegments(net::Channel& ch, uint32_t segments, Request* q) {
+  const bool due = q->job.entry && PartyOf(ch.peer().role) == 0;
+  if (segments > (due ? store::kMostSegments : 0))
+    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " names ", segments,
+                    " segments of an index with its request; at most ", due ? store::kMostSegments : 0,
+                    " are possible; install the same suf on all three sides");
+  if (!due) return;
+  q->index.plan = plan_.indexes.at(store::IndexOf(q->job) - 1);
+  if (segments) {
+    const Bytes frame = ch.RecvExact(net::kSegments, segments * store::kSegmentBytes);
+    Reader r(frame, "a list of segments");
+    for (uint32_t i = 0; i < segments; ++i) q->index.segments.push_back(store::GetSegment(r));
+  }
+  const bool possible = store::RowsOf(q->index.segments) <= plan_.capacity(q->index.plan);
+  if (!possible || store::ListHashes(q->index.plan, q->index.segments).back() != q->list)
+    net::EndSession(ch, net::Refusal::kList, Cause::kRefused, ch.peer_title(), " requests bundles of an index with ",
+                    segments, " segments, which ", possible ? "are not those of its list" : "have more rows than it",
+                    "; install the same suf on all three sides");
 }
 
 // Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Our client
@@ -240,6 +277,13 @@ bool BundleDealer::DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mi
   return true;
 }
 
+// Whether several bundles are dealt for a request. Searches of the same texts count as these do.
+bool BundleDealer::IsAhead(const store::Job& job) const {
+  store::Job alike = job;
+  alike.entry = 0;
+  return !store::IsFetch(job) && alike == options_.ahead;
+}
+
 void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* pass) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
@@ -250,6 +294,7 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* p
   if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
     refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
+  if (a.list != b.list) refuse(net::Refusal::kList, "hold different lists of the index's segments");
   DeliverySeat* seats[2] = {&model, &data};
   Task task;
   using Clock = std::chrono::steady_clock;
@@ -261,7 +306,7 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* p
                         refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
                       return uint64_t{0};
                     }));
-  const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
+  const uint32_t offered = IsAhead(a.job) ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
   state_.AddPair(PairOf(model.channel->peer(), data.channel->peer().key));
@@ -349,13 +394,15 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
   h.plan = plan_.hash;
   h.trace = task.trace;
   h.weights = seat[0]->request.weights;
+  h.list = seat[0]->request.list;
   h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mistake still has other keys
   h.pair = Share(Secret::Random());
   for (int p = 0; p < 2; ++p) {
-    h.seed_hash[p] = SeedHash(seat[p]->request.seed, *seat[p]->request.b_seed);
+    const Request& q = seat[p]->request;
+    h.seed_hash[p] = SeedHash(q.seed, *q.b_seed, *q.index.seed);
     h.public_key[p] = seat[p]->channel->peer().key;
   }
-  DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
+  DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed, seat[0]->request.index};
   DealtPair pair{h.job, serial, h.lane, h.weights, {h.public_key[0], h.public_key[1]}, waited_ms};
   // Reports the pair as broken unless it was dealt.
   struct BrokenPair {
@@ -397,7 +444,8 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
   bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.lane == lane &&
               h.body_bytes == task.body[party]->bytes() && h.plan == plan.hash && h.trace == task.trace &&
-              h.weights == args.weights && h.seed_hash[party] == SeedHash(seed, *args.b_seed) &&
+              h.weights == args.weights && h.list == args.list &&
+              h.seed_hash[party] == SeedHash(seed, *args.b_seed, *args.index.seed) &&
               h.public_key[party] == dealer.self().key && h.public_key[1 - party] == args.partner;
   if (!ours)
     net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
@@ -413,15 +461,15 @@ uint64_t RateOf(uint64_t bytes, std::chrono::steady_clock::duration took) {
 }
 
 // Begins a party's link to the dealer. A dealer of a list is known by its key alone.
-void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Home& home, bool listed) {
+void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Home& home, const FetchArgs& args) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
-  if (!listed && !home.Pin(dealer.peer()))
+  if (!args.listed && !home.Pin(dealer.peer()))
     net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
                     "the dealer shows another key than the one this store knows; if it was "
                     "replaced on purpose, start with a new store");
-  SendHello(dealer, plan);
-  RecvHello(dealer, plan);
+  SendHello(dealer, plan, args.indexes);
+  RecvHello(dealer, plan, ListRule::kSame, args.indexes);
 }
 
 }  // namespace
@@ -431,10 +479,11 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);
-    GreetDealer(dealer, plan, lane.home(), args.listed);
+    GreetDealer(dealer, plan, lane.home(), args);
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, lane.id(), task.trace, seed);
     dealer.Send(net::kRequest, request);
+    SendSegments(dealer, args.index.segments);
     const Bytes grant = RecvAfterWaits(dealer, {net::kGrant, sizeof(uint32_t)});
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
@@ -476,7 +525,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
 
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const FetchArgs& args) {
   net::Guarded(dealer, [&] {
-    GreetDealer(dealer, plan, lane.home(), args.listed);
+    GreetDealer(dealer, plan, lane.home(), args);
     const store::Job job = lane.Header(serial).job;
     lane.BeginWitness(serial, LaneOf(dealer.self(), args.partner, lane.id()));
     Writer w;

@@ -15,6 +15,7 @@
 #include "suf/base/cores.hpp"
 #include "suf/proto/admission.hpp"
 #include "suf/proto/dealers.hpp"
+#include "suf/proto/indexes.hpp"
 #include "suf/store/dealer_state.hpp"
 #include "suf/store/home.hpp"
 
@@ -25,8 +26,9 @@ struct DealJob {
   store::Job job;
   uint64_t serial = 0;
   Hash rho{}, weights{};
-  Secret key[2];        // K_0, K_1
-  SharedSecret b_seed;  // seed of B, registered by the model owner
+  Secret key[2];         // K_0, K_1
+  SharedSecret b_seed;   // seed of B, registered by the model owner
+  IndexMask index = {};  // of a job with an index
 };
 // Returns the id of a pair of parties: `one`, and the partner with this key. A dealer's state uses it.
 store::PairId PairOf(const net::Identity& one, const Hash& partner);
@@ -50,7 +52,7 @@ struct DealtPair {
 class BundleDealer {
  public:
   struct Options {
-    store::Job ahead;                  // several bundles of this job are dealt per request,
+    store::Job ahead;                  // several bundles of this job are dealt per request, also in searches,
     uint32_t ahead_count = 1;          // at most this many, and no more than both parties request
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
     std::function<void(const DealtPair&)> dealt = {};                   // called when a pair is dealt,
@@ -81,9 +83,10 @@ class BundleDealer {
     store::Job job;
     uint32_t count = 0;
     store::LaneId lane{};
-    Hash trace{}, weights{}, partner{};
+    Hash trace{}, weights{}, partner{}, list{};
     Secret seed;
     SharedSecret b_seed;
+    IndexMask index = {};
   };
   enum class DeliveryState { kWaiting, kTaken, kDone, kFailed };
   struct DeliverySeat {
@@ -105,8 +108,10 @@ class BundleDealer {
   };
   class SeatHold;
   Request ReadRequest(net::Channel& ch, Bytes request);
+  void ReadSegments(net::Channel& ch, uint32_t segments, Request* q);
   void AnswerWitness(net::Channel& ch, int party, View request);
   std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
+  bool IsAhead(const store::Job& job) const;
   bool DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mine);
   bool AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine);
   void DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* pass);
@@ -135,7 +140,10 @@ struct FetchArgs {
   Hash weights{};
   Hash partner{};                         // fingerprint of the other party
   bool listed = false;                    // whether the dealer is one of a list, so that the store pins none
+  std::vector<Hash> indexes = {};         // index plans of P0, for the greeting
+  Hash list{};                            // of an index's segments; zeros: the job has no index
   SharedSecret b_seed = Share(Secret());  // P0 only.
+  IndexMask index = {};                   // P0 only, with the segments of that list.
   // Bytes that may arrive before the run requests them. kWhole: all, and bundles are announced only when complete.
   uint64_t window = store::KeySource::kWhole;
   // If set, receives the bits per second of each bundle, from its header to its last chunk.

@@ -34,7 +34,7 @@ class BundleQueue {
       : places(std::move(audits)), one_by_one_(one_by_one) {
     for (size_t i = 0; i < requests.size(); ++i)
       jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]),
-                   session.JobOf(requests[i].count, requests[i].texts));
+                   session.JobOf(requests[i].count, requests[i].texts, requests[i].entry));
   }
   // Takes the next bundle. Returns the job of the following one, which is fetched meanwhile; 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
@@ -54,6 +54,67 @@ struct Client::SetupCache : SharedInputs<std::pair<Hash, Hash>> {
   SetupCache() : SharedInputs(1) {}
 };
 
+// The masked rows of an index, and its masked table or null, for the list of a session.
+struct HeldIndex {
+  std::shared_ptr<const run::Inputs> rows, table;
+};
+
+// P1's W - B of one index. Segments are known by the SHA-256 of theirs, which the session's MACs cover.
+struct Client::IndexCache {
+  explicit IndexCache(const EngineIndex& index)
+      : rows(SearchShape(index.whole, index.index.search), "Wh."), table(TableShape(index.index), "Wh.") {}
+
+  static Hash KeyOf(const proto::SessionIndex& index) { return proto::SetupDigest({}, {index}); }
+  // Returns the inputs for the list of a session; nothing if they are not here.
+  std::optional<HeldIndex> Find(const proto::SessionIndex& index, bool tables) {
+    const HeldIndex held{searches.Find(KeyOf(index)), tables ? fetches.Find(KeyOf(index)) : nullptr};
+    if (!held.rows || (tables && !held.table)) return std::nullopt;
+    return held;
+  }
+  // Makes them from the parts of a session that has just begun.
+  HeldIndex Make(proto::DataSession& session, const proto::SessionIndex& index, bool tables) {
+    std::vector<Bytes> of[2];
+    for (size_t i = 0; i < session.parts().size(); ++i)
+      if (const proto::SetupPart& part = session.parts()[i]; part.index == index.offer.number)
+        of[part.table].push_back(session.TakePart(i));
+    return {Make(rows, searches, index, of[0], false), tables ? Make(table, fetches, index, of[1], true) : nullptr};
+  }
+  // Returns the inputs of a job with a bundle of this list.
+  run::Inputs InputsFor(const store::Job& job, const proto::SessionIndex& index, const Hash& list,
+                        const HeldIndex& held) {
+    const bool fetch = store::IsFetch(job);
+    const auto& all = fetch ? held.table : held.rows;
+    const size_t known = proto::SegmentsOf(*index.lists, list).value();
+    if (known == index.segments.size()) return *all;
+    return *(fetch ? fetches : searches).Get(HashOf({KeyOf(index), list}), [&](run::Inputs& inputs) {
+      inputs = *all;
+      const int64_t count = store::RowsOf(std::span(index.segments).first(known));
+      fetch ? table.Cut(count, inputs) : rows.Cut(count, inputs);
+    });
+  }
+
+ private:
+  template <class T>
+  static std::shared_ptr<const run::Inputs> Make(RowBlocks<T>& blocks, SharedInputs<Hash>& made,
+                                                 const proto::SessionIndex& index, const std::vector<Bytes>& parts,
+                                                 bool of_table) {
+    store::SegmentList named;
+    for (const proto::SegmentOffer& s : index.offer.segments)
+      named.push_back({of_table ? s.table : s.rows, s.segment.rows});
+    return made.Get(KeyOf(index), [&](run::Inputs& inputs) {
+      const auto read = [&](size_t s, int64_t first, int64_t count) {
+        return ReadMasked<T>(blocks.shape(), parts[s], first, count);
+      };
+      blocks.Fill(named, read, inputs);
+    });
+  }
+
+  static constexpr size_t kLists = 3;  // whose inputs are kept
+  RowBlocks<RowWord> rows;
+  RowBlocks<TableWord> table;
+  SharedInputs<Hash> searches{kLists}, fetches{kLists};
+};
+
 Client::Client(Engine& engine, store::Home& home, proto::Dealers dealers, Options options)
     : engine_(engine),
       home_(home),
@@ -63,6 +124,8 @@ Client::Client(Engine& engine, store::Home& home, proto::Dealers dealers, Option
       memory_({.at_once = int(store::kMostLanes), .memory = options_.memory}),
       setups_(std::make_shared<SetupCache>()) {
   if (options_.keys.ahead > 1) home.CheckCanKeepBundles();
+  for (uint32_t i = 1; i <= plan_.indexes.size(); ++i)
+    indexes_.emplace(plan_.indexes[i - 1], std::make_shared<IndexCache>(*engine.IndexAt(i)));
   options_.keys.whole = options_.audits > 0;
   if (options_.audits && options_.one_by_one)
     Fail(Cause::kInput, "audits and jobs one by one do not go together; leave out one of both");
@@ -97,6 +160,10 @@ struct Client::Session::State {
       base = client.setups_->Get({session.weights(), session.setup_hash()},
                                  [&](run::Inputs& made) { ReadSetup(client.engine_, w_hat, made); });
     }
+    if (!client.indexes_.empty()) client.engine_.Adopt(session.served());
+    for (const proto::SessionIndex& index : session.indexes())
+      if (!held.contains(index.offer.number))
+        held[index.offer.number] = CacheOf(index).Make(session, index, client.options_.keys.tables);
     std::call_once(client.begins_, [&] { client.begun_ = Clock::now(); });
     begun = client.begun_;
   }
@@ -120,6 +187,11 @@ struct Client::Session::State {
       base = client.setups_->Find({weights, hash});
       return base != nullptr;
     };
+    keys.has_index = [this](const proto::SessionIndex& index) {
+      auto found = CacheOf(index).Find(index, client.options_.keys.tables);
+      if (found) held[index.offer.number] = std::move(*found);
+      return found.has_value();
+    };
     keys.delivered = [rate = client.dealer_rate_](uint64_t bits) { *rate = bits; };
     if (const auto take = client.options_.keys.receipts)
       keys.receipts = [this, take](const proto::Receipt& r) {
@@ -129,6 +201,21 @@ struct Client::Session::State {
     if (client.options_.waits)
       keys.waits = [this](const proto::Turns::Wait& w) { client.options_.waits(w.place, w.ms); };
     return keys;
+  }
+
+  IndexCache& CacheOf(const proto::SessionIndex& index) const { return *client.indexes_.at(index.offer.plan); }
+  const proto::SessionIndex& IndexOf(uint32_t number) const {
+    const auto& all = session.indexes();
+    const auto at = std::find_if(all.begin(), all.end(), [&](auto& i) { return i.offer.number == number; });
+    SUF_CHECK(at != all.end());
+    return *at;
+  }
+  // Adds the inputs of a job's index, for a bundle of this list.
+  void AddIndex(const store::BundleHeader& h, run::Inputs& inputs) {
+    const uint32_t number = store::IndexOf(h.job);
+    if (!number) return;
+    const proto::SessionIndex& index = IndexOf(number);
+    inputs.Add(CacheOf(index).InputsFor(h.job, index, h.list, held.at(number)));
   }
 
   // Returns the work of a job. Throws if the client may not take part in it.
@@ -188,6 +275,7 @@ struct Client::Session::State {
           Enter(JobState::kRunning);
           e.fetch_ms = inference.fetch_ms();
           e.serial = inference.header().serial;
+          AddIndex(inference.header(), inputs);
           Outcome out = RunInference(
               client.engine_, inference, inputs,
               [&](int step, int steps, const std::string& scope) { progress(double(step) / steps, scope); });
@@ -213,6 +301,7 @@ struct Client::Session::State {
   Client& client;
   net::Channel& ch;
   std::shared_ptr<const run::Inputs> base;  // masked weights
+  std::map<uint32_t, HeldIndex> held;       // by number of the index
   proto::DataSession session;
   std::exception_ptr late;                        // the first error of a Run's job behind the server's last frame
   std::shared_ptr<void> state;                    // of the job that waits or runs (ClientOptions::entered)
@@ -233,6 +322,8 @@ const std::optional<proto::Network>& Client::Session::link() const { return s_->
 
 const Hash& Client::Session::weights() const { return s_->session.weights(); }
 
+int64_t Client::Session::RowsOfIndex(uint32_t number) const { return store::RowsOf(s_->IndexOf(number).segments); }
+
 size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done,
                             std::optional<AuditPlaces> places) {
   if (jobs.empty()) return 0;
@@ -242,7 +333,7 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
                   s.client.options_.one_by_one);
   s.begun = Clock::now();
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const store::Job job = s.session.JobOf(jobs[i].count, jobs[i].texts);
+    const store::Job job = s.session.JobOf(jobs[i].count, jobs[i].texts, jobs[i].entry);
     auto work = s.WorkOf(job);  // a faulty trace ends the call before an audit
     if (!s.Audit(due.places[i][0], job, due) || s.Stop() || !s.AdmitToRun(job, [&] { return s.Stop(); })) {
       GiveUp();
@@ -262,16 +353,16 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
 }
 
 bool Client::Session::Admit(const JobSize& size, const std::function<bool()>& leave) {
-  return s_->AdmitToRun(s_->session.JobOf(size.count, size.texts), leave);
+  return s_->AdmitToRun(s_->session.JobOf(size.count, size.texts, size.entry), leave);
 }
 
 std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t number, JobRequest request,
                                                                     const JobSize& next) {
   State& s = *s_;
   SUF_CHECK(!s.client.options_.audits);
-  const store::Job job = s.session.JobOf(request.count, request.texts);
+  const store::Job job = s.session.JobOf(request.count, request.texts, request.entry);
   JobResult ran = s.RunJob(number, std::move(request), job, s.WorkOf(job),
-                           next.count ? s.session.JobOf(next.count, next.texts) : store::Job{});
+                           next.count ? s.session.JobOf(next.count, next.texts, next.entry) : store::Job{});
   if (const std::exception_ptr error = s.session.TakeError()) return error;
   return ran;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,13 +13,15 @@
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
 #include "suf/roles/inputs.hpp"
+#include "suf/roles/sealed_documents.hpp"
 #include "suf/run/times.hpp"
 
 namespace suf::roles {
 
 // The size of a job: `count` tokens, values or rows, of `texts` texts each.
+// `entry` is the job's: the model alone, a search, or a fetch (store::Job).
 struct JobSize {
-  uint32_t count = 0, texts = 1;
+  uint32_t count = 0, texts = 1, entry = 0;
 };
 
 // A request for one job, with P1's own inputs.
@@ -71,6 +74,12 @@ struct ClientOptions {
   // Bytes for the keys, frames and values of all jobs that run at the same time, without the masked weights. Sessions
   // wait for memory before they announce a job.
   uint64_t memory = ~uint64_t{0};
+  // The index that texts are searched in, one of the engine's; null: they are embedded. With `fetch`, the documents of
+  // the hits come with them (DataOwner).
+  const EngineIndex* search = nullptr;
+  bool fetch = false;
+  // The sealed documents that fetched keys open. Needed for a fetch from an index with keys.
+  const SealedDocuments* documents = nullptr;
   // Whether the server is trusted to follow the protocol. If it is, a job may have a steering (CompiledJob).
   bool semi_honest = false;
   // Receives each report of the server while a job waits for its turn. `place` is its place in the line, and `ms` the
@@ -123,6 +132,8 @@ class Client {
     const std::optional<proto::Network>& link() const;
     // Returns the id of the server's weights.
     const Hash& weights() const;
+    // Returns the rows that the server has ever sealed in an index, by number, when this session began.
+    int64_t RowsOfIndex(uint32_t number) const;
     // Runs the jobs one after another. `done` receives each result as soon as it is there. It must not delay the next
     // job because of the result's contents. Estimate has the flights and bytes. Throws Cause::kRefused if an audit
     // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),
@@ -159,6 +170,7 @@ class Client {
  private:
   friend class Session;
   struct SetupCache;
+  struct IndexCache;
   Engine& engine_;
   store::Home& home_;
   const proto::Dealers dealers_;
@@ -166,6 +178,8 @@ class Client {
   const proto::BundlePlan plan_;
   proto::Admission memory_;             // of the jobs of all sessions
   std::shared_ptr<SetupCache> setups_;  // masked weights, which all sessions share
+  // Masked rows and tables of indexes, by index plan, which all sessions share.
+  std::map<Hash, std::shared_ptr<IndexCache>> indexes_;
   std::shared_ptr<std::atomic<uint64_t>> dealer_rate_ = std::make_shared<std::atomic<uint64_t>>();  // of any session
   std::once_flag begins_;
   std::chrono::steady_clock::time_point begun_;  // when the first session was open

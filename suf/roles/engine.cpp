@@ -6,6 +6,7 @@
 #include "suf/nn/plan/knob_search.hpp"
 #include "suf/roles/estimate.hpp"
 #include "suf/roles/files.hpp"
+#include "suf/roles/internal/index_inputs.hpp"
 #include "suf/run/deal.hpp"
 
 namespace suf::roles {
@@ -148,11 +149,16 @@ uint32_t Engine::Allowed(const std::string& names) const {
   return bits;
 }
 
+std::shared_ptr<const EngineIndex> Engine::IndexAt(uint32_t) const { return nullptr; }
+void Engine::Adopt(const std::vector<Hash>&) {}
+
 int Engine::InputBytes(const std::string& name) const {
   if (name.starts_with("W.")) return -2;
   const std::string masked = name.substr(name.find('.') + 1);
   const auto it = std::find_if(spec_.masked.begin(), spec_.masked.end(), [&](auto& m) { return m.name == masked; });
-  return it == spec_.masked.end() ? 8 : it->word();
+  if (it != spec_.masked.end()) return it->word();
+  const int word = spec_.index_word ? spec_.index_word(masked) : 0;
+  return word ? word : 8;
 }
 
 int Engine::MostThatFits(const store::Job& job, const std::function<bool(const store::Job&)>& fits) const {
@@ -200,6 +206,10 @@ proto::BundlePlan Engine::ForProto(Role role) {
   for (auto& m : spec_.masked) p.setup_bytes += uint64_t(m.bytes());
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
+  p.indexes = spec_.indexes;
+  p.entry = spec_.entry;
+  p.part_bytes = spec_.part_bytes;
+  p.capacity = spec_.capacity;
   p.price = [this](const store::Job& job, const proto::JobTerms& terms) { return Price(job, terms); };
   p.needs = [this, role](const store::Job& job, uint64_t window) {
     const MemoryNeeds n = NeedsOf(*this, job, role, window);
@@ -211,20 +221,138 @@ proto::BundlePlan Engine::ForProto(Role role) {
   return p;
 }
 
-ModelEngine::ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit)
+EngineIndex::EngineIndex(const nn::Plan& plan, nn::IndexPlan index_)
+    : index(std::move(index_)), hash(nn::IndexPlanHash(index)), whole(nn::WithIndex(plan, index)) {
+  constexpr int kMostBits = 8 * sizeof(RowWord);
+  if (const int bits = index.search.ScoreRing(); bits > kMostBits)
+    Fail(Cause::kRefused, "the scores of the index have ", bits, " bits, the limit is ", kMostBits,
+         "; create the index again");
+  // data owners have the same W - B with an index and without
+  const auto alone = nn::MaskedWeights(plan), with = nn::MaskedWeights(whole);
+  for (size_t i = 0; i < alone.size(); ++i)
+    if (alone[i].name != with.at(i).name || alone[i].bits != with[i].bits)
+      throw Bug("the plan has other weights with an index");
+}
+
+class EngineIndexes {
+ public:
+  EngineIndexes(const nn::Plan& plan, std::vector<nn::IndexPlan> indexes) {
+    if (indexes.size() > store::kMostIndexes)
+      Fail(Cause::kInput, "there are ", indexes.size(), " indexes; at most ", store::kMostIndexes, " are possible");
+    for (nn::IndexPlan& i : indexes) {
+      all_.push_back(std::make_shared<const EngineIndex>(plan, std::move(i)));
+      const Hash& hash = all_.back()->hash;
+      if (std::find(served_.begin(), served_.end(), hash) != served_.end())
+        Fail(Cause::kInput, "the index ", Hex(View(hash).first(4)), ".. is there twice; name it once");
+      served_.push_back(hash);
+    }
+  }
+  const std::vector<std::shared_ptr<const EngineIndex>>& all() const { return all_; }
+  std::vector<Hash> hashes() const {
+    std::vector<Hash> h;
+    for (const auto& i : all_) h.push_back(i->hash);
+    return h;
+  }
+  void Adopt(const std::vector<Hash>& served) {
+    const std::lock_guard l(m_);
+    if (std::exchange(adopted_, true) && served_ != served)
+      Fail(Cause::kPeer, "the model owner serves other indexes than before; start again");
+    served_ = served;
+  }
+  uint32_t NumberOf(const EngineIndex& index) const {
+    const std::lock_guard l(m_);
+    const auto at = std::find(served_.begin(), served_.end(), index.hash);
+    SUF_CHECK(at != served_.end());
+    return uint32_t(at - served_.begin()) + 1;
+  }
+  std::shared_ptr<const EngineIndex> At(uint32_t number) const {
+    const std::lock_guard l(m_);
+    return number >= 1 && number <= served_.size() ? Named(served_[number - 1]) : nullptr;
+  }
+  std::shared_ptr<const EngineIndex> Named(const Hash& hash) const {
+    for (const auto& i : all_)
+      if (i->hash == hash) return i;
+    return nullptr;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const EngineIndex>> all_;
+  mutable std::mutex m_;  // guards the members below
+  std::vector<Hash> served_;
+  bool adopted_ = false;
+};
+
+namespace {
+
+// Emits the trace of any entry.
+void EmitEntry(pfss::Trace& t, const nn::Plan& plan, const EngineIndexes& indexes, const Emit& emit,
+               const store::Job& job) {
+  const auto index = indexes.At(store::IndexOf(job));
+  if (store::IsFetch(job)) return index->index.fetch().Build(t);
+  const nn::Plan& of = index ? index->whole : plan;
+  (void)of.For(int(job.tokens), int(job.variant));
+  emit(t, of, job);
+}
+
+std::optional<proto::JobLimits> LimitsOfEntry(const nn::Plan& plan, const EngineIndexes& indexes, uint32_t entry) {
+  const store::Job job{.entry = entry};
+  const auto index = indexes.At(store::IndexOf(job));
+  if (!index || (store::IsFetch(job) && !index->index.table)) return std::nullopt;
+  if (!store::IsFetch(job)) return proto::JobLimits{1, uint32_t(plan.max_tokens)};
+  const auto k = uint32_t(index->index.search.k);
+  return proto::JobLimits{k, k, 1, {"the fetch has", "documents", "fetch as many as a search has hits", "fetch"}};
+}
+
+uint64_t PartBytes(const EngineIndexes& indexes, const Hash& hash, uint32_t rows, bool table) {
+  const auto index = indexes.Named(hash);
+  if (!index) return 0;
+  const int64_t bits =
+      table ? nn::Fetch::kRingBits * index->index.table : index->index.search.ScoreRing() * index->index.search.columns;
+  return uint64_t(rows * bits + 7) / 8;
+}
+
+}  // namespace
+
+ModelEngine::ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit,
+                         std::vector<nn::IndexPlan> indexes)
+    : ModelEngine(plan, backend, std::move(emit), std::make_shared<EngineIndexes>(*plan, std::move(indexes))) {}
+
+ModelEngine::ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit,
+                         std::shared_ptr<EngineIndexes> indexes)
     : Engine({.hash = nn::PlanHash(*plan),
               .most = uint32_t(plan->max_tokens),
               .unit = {},
               .ending = {.learned = {0, 1}},
-              .emit =
-                  [plan, emit = std::move(emit)](pfss::Trace& t, const store::Job& job) {
-                    (void)plan->For(int(job.tokens), int(job.variant));
-                    emit(t, *plan, job);
-                  },
+              .emit = [plan, indexes, emit = std::move(emit)](
+                          pfss::Trace& t, const store::Job& job) { EmitEntry(t, *plan, *indexes, emit, job); },
               .masked = nn::MaskedWeights(*plan),
               .variants = plan->variants,
-              .most_texts = uint32_t(nn::MostTexts(*plan))},
+              .most_texts = uint32_t(nn::MostTexts(*plan)),
+              .indexes = indexes->hashes(),
+              .entry = [plan, indexes](uint32_t entry) { return LimitsOfEntry(*plan, *indexes, entry); },
+              .part_bytes = [indexes](const Hash& hash, uint32_t rows,
+                                      bool table) { return PartBytes(*indexes, hash, rows, table); },
+              .capacity =
+                  [indexes](const Hash& hash) {
+                    const auto index = indexes->Named(hash);
+                    return index ? index->index.capacity() : 0;
+                  },
+              .index_word =
+                  [indexes](const std::string& name) {
+                    for (const auto& index : indexes->all())
+                      for (const RowShape& shape :
+                           {SearchShape(index->whole, index->index.search), TableShape(index->index)})
+                        if (std::find(shape.names.begin(), shape.names.end(), name) != shape.names.end())
+                          return int(shape.transposed ? sizeof(RowWord) : sizeof(TableWord));
+                    return 0;
+                  }},
              backend),
-      plan_(std::move(plan)) {}
+      plan_(std::move(plan)),
+      indexes_(std::move(indexes)) {}
+
+const std::vector<std::shared_ptr<const EngineIndex>>& ModelEngine::indexes() const { return indexes_->all(); }
+void ModelEngine::Adopt(const std::vector<Hash>& served) { indexes_->Adopt(served); }
+uint32_t ModelEngine::NumberOf(const EngineIndex& index) const { return indexes_->NumberOf(index); }
+std::shared_ptr<const EngineIndex> ModelEngine::IndexAt(uint32_t number) const { return indexes_->At(number); }
 
 }  // namespace suf::roles

@@ -3,11 +3,13 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "suf/base/lru_cache.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/nn/plan/index_plan.hpp"
 #include "suf/nn/plan/plan.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/nn/read/weights.hpp"
@@ -60,7 +62,16 @@ struct ProtocolSpec {
   std::vector<nn::MaskedWeight> masked;              // of a model
   std::vector<nn::Variant> variants{nn::Variant{}};  // one, except of a model
   uint32_t most_texts = 1;                           // of a job
+  std::vector<Hash> indexes = {};                    // of the index plans
+  // See proto::BundlePlan; null without indexes.
+  std::function<std::optional<proto::JobLimits>(uint32_t entry)> entry = {};
+  std::function<uint64_t(const Hash& index, uint32_t rows, bool table)> part_bytes = {};
+  std::function<int64_t(const Hash& index)> capacity = {};
+  // Returns the bytes of a word of W - B of an index's input; 0: it is none of an index.
+  std::function<int(const std::string& name)> index_word = {};
 };
+
+struct EngineIndex;
 
 // A plan on a backend. For each number of tokens or values it has the linted trace and its schedule. ModelEngine is for
 // a model's plan, FunctionEngine (function.hpp) for a function's, CompositionEngine (composition.hpp) for a
@@ -86,6 +97,11 @@ class Engine {
   // Traces are kept for later calls (KeepTraces). Threads that need another trace go on meanwhile. Throws Cause::kInput
   // if the plan does not cover the job, and Cause::kRefused if there is a fault.
   std::shared_ptr<const CompiledJob> Compile(const store::Job& job);
+  // Returns the index of this number, from 1; null if there is none.
+  virtual std::shared_ptr<const EngineIndex> IndexAt(uint32_t number) const;
+  // Numbers the indexes of P1 as P0 does. `served` has hashes of all of P0's index plans. Throws Cause::kPeer if P0
+  // serves others than before.
+  virtual void Adopt(const std::vector<Hash>& served);
   // Returns the trace of one text of n tokens, or of n values or rows.
   std::shared_ptr<const CompiledJob> Compile(int n, int variant = 0);
   // Sets the most bytes of traces that are kept, with the backend's plans for them. The traces that were not used for
@@ -137,21 +153,43 @@ inline void EmitTexts(pfss::Trace& t, const nn::Plan& plan, const store::Job& jo
 // Reads and checks a model's plan file. Throws Cause::kInput if there is none, and the errors of nn::Parse.
 nn::Plan LoadPlan(const std::string& path);
 
+// An index behind a model's plan.
+struct EngineIndex {
+  // Throws the errors of nn::WithIndex, and Cause::kRefused if its scores have too many bits.
+  EngineIndex(const nn::Plan& plan, nn::IndexPlan index_);
+  const nn::IndexPlan index;
+  const Hash hash;
+  const nn::Plan whole;  // WithIndex
+};
+// The indexes of an engine, by number. P1 has some of P0's, and takes P0's numbers on.
+class EngineIndexes;
+
 // The engine of a model's plan: P1 alone learns one result.
 class ModelEngine : public Engine {
  public:
-  // Tests may pass an emission with a fault.
-  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = EmitTexts)
-      : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
+  // Tests may pass an emission with a fault. Throws Cause::kInput for more than store::kMostIndexes indexes or one
+  // twice, and the errors of EngineIndex.
+  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = EmitTexts, std::vector<nn::IndexPlan> indexes = {})
+      : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit), std::move(indexes)) {}
   const nn::Plan& plan() const { return *plan_; }
+  // Returns the indexes in the order of the constructor.
+  const std::vector<std::shared_ptr<const EngineIndex>>& indexes() const;
+  // Returns the number of an index, from 1.
+  uint32_t NumberOf(const EngineIndex& index) const;
+  std::shared_ptr<const EngineIndex> IndexAt(uint32_t number) const override;
+  void Adopt(const std::vector<Hash>& served) override;
   // Sets the table of a plan with a public one, which P1 needs.
   void UseTable(PublicTable table) { table_ = std::make_shared<const PublicTable>(std::move(table)); }
   // Returns that table; null if there is none.
   const PublicTable* table() const { return table_.get(); }
 
  private:
-  ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit);
+  ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit,
+              std::vector<nn::IndexPlan> indexes);
+  ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit,
+              std::shared_ptr<EngineIndexes> indexes);
   std::shared_ptr<const nn::Plan> plan_;
+  std::shared_ptr<EngineIndexes> indexes_;
   std::shared_ptr<const PublicTable> table_;
 };
 

@@ -21,17 +21,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char *kPlanFile = "index.json", *kKeyFile = "index.key", *kListFile = "list";
+constexpr const char *kPlanFile = "index.json", *kKeyFile = "index.key", *kListFile = "list",
+                     *kDocumentsFile = "documents.sealed";
 constexpr std::string_view kListMagic = "SUFINDX1", kSegmentMagic = "SUFSEGM1", kSegmentEnding = ".segment";
 constexpr size_t kTag = sizeof(Hash), kMostListBytes = size_t{1} << 28, kMostPlanBytes = size_t{1} << 16;
 
-Bytes ReadAll(const std::string& path, size_t most, const char* remedy) {
-  const Fd fd = OpenFile(path, O_RDONLY);
+Bytes ReadAll(const Fd& fd, const std::string& path, size_t most, const char* remedy) {
   struct stat s {};
   SUF_CHECK(!fstat(fd.get(), &s));
   Bytes all = ReadSome(fd.get(), std::min(size_t(s.st_size), most) + 1, path);
   if (all.size() > most) Fail(Cause::kRefused, path, " is longer than ", most, " bytes; ", remedy);
   return all;
+}
+
+Bytes ReadAll(const std::string& path, size_t most, const char* remedy) {
+  return ReadAll(OpenFile(path, O_RDONLY), path, most, remedy);
 }
 
 // Returns the bytes of a sealed file before its tag. Throws Cause::kRefused if they do not belong to it.
@@ -51,6 +55,18 @@ void AddIds(const std::vector<IndexDocument>& documents, int64_t first, std::map
            " is in the index already; delete it first, or give another id");
 }
 
+// Locks the folder of an index to change it; returns nothing to read it. Throws Cause::kInput if it has none.
+Fd OpenIndex(const std::string& dir, IndexAccess mode) {
+  for (const char* name : {kKeyFile, kListFile})
+    if (access((dir + "/" + name).c_str(), F_OK))
+      Fail(Cause::kInput, dir, " has no file ", name, "; name the folder of an index, or create one");
+  return mode == IndexAccess::kRead ? Fd() : LockPrivateFolder(dir);
+}
+
+[[noreturn]] void RefuseFull(const std::string& dir) {
+  Fail(Cause::kInput, "the folder ", dir, " is not empty; name another one, or remove what is there");
+}
+
 std::string NameOf(const Hash& segment) { return Hex(segment) + std::string(kSegmentEnding); }
 
 }  // namespace
@@ -59,57 +75,97 @@ nn::IndexPlan LoadIndexPlan(const std::string& path) {
   return nn::ParseIndexPlan(ReadText(path, "the index plan ", "name the file index.json of an index"));
 }
 
-std::vector<int16_t> RowOf(const nn::Plan& plan, const std::vector<double>& embedding) {
-  const auto& search = dynamic_cast<const nn::Search&>(*plan.classes.at(0).ops.back());
+std::vector<int16_t> RowOf(const nn::Search& search, double row_factor, const std::vector<double>& embedding) {
+  SUF_CHECK(embedding.size() == size_t(search.columns));
   double length = 0;
   for (const double v : embedding) length += v * v;
   length = std::sqrt(length);
   if (!(length > 0) || !std::isfinite(length))
     Fail(Cause::kInput, "the embedding of this document has no direction; change the text");
   std::vector<int16_t> row;
-  const double factor = std::ldexp(nn::RowFactor(plan) / length, search.g);
+  const double factor = std::ldexp(row_factor / length, search.g);
   for (const double v : embedding) row.push_back(int16_t(std::lround(v * factor)));
   return row;
+}
+
+std::vector<uint16_t> TableRowOf(const std::string& text, int64_t words) {
+  SUF_CHECK(text.size() <= 2 * size_t(words - 1));
+  std::vector<uint16_t> row(static_cast<size_t>(words));
+  row[0] = uint16_t(text.size());
+  for (size_t i = 0; i < text.size(); ++i) row[1 + i / 2] |= uint16_t(uint8_t(text[i]) << (i % 2 * 8));
+  return row;
+}
+
+std::string DocumentOf(std::span<const uint16_t> row) {
+  const size_t length = row[0];
+  if (length > 2 * (row.size() - 1))
+    Fail(Cause::kPeer, "a fetched document names a length of ", length, " bytes, the limit is ", 2 * (row.size() - 1),
+         "; report it to the operator of the model owner");
+  std::string text;
+  for (size_t i = 0; i < length; ++i) text += char(uint8_t(row[1 + i / 2] >> (i % 2 * 8)));
+  return text;
 }
 
 void IndexFolder::Create(const std::string& dir, const nn::IndexPlan& index, IndexRows rows) {
   std::map<std::string, int64_t> ids;
   AddIds(rows.documents, 0, &ids);
   MakePrivateFolder(dir);
-  if (std::error_code error; !fs::is_empty(dir, error))
-    Fail(Cause::kInput, "the folder ", dir, " is not empty; name another one, or remove what is there");
-  IndexFolder made(dir, index);
-  made.Append(std::move(rows));
+  if (std::error_code error; !fs::is_empty(dir, error)) RefuseFull(dir);
+  const IndexFolder made(dir, index, rows);
 }
 
-IndexFolder::IndexFolder(const std::string& dir, nn::IndexPlan index)
-    : dir_(dir), lock_(LockPrivateFolder(dir)), key_(Secret::Random()), index_(std::move(index)) {
+IndexFolder::IndexFolder(const std::string& dir, const nn::IndexPlan& index, const IndexRows& rows)
+    : dir_(dir), lock_(LockPrivateFolder(dir)), key_(Secret::Random()), index_(index) {
   if (index_.search.g > 14) throw Bug("a row does not fit its words");
-  WriteFile(dir_, kKeyFile, key_.view());
-  WriteList();
-  WritePlan();
+  if (!access(PathOf(kKeyFile).c_str(), F_OK)) RefuseFull(dir_);  // another process was faster
+  try {
+    CheckRoom(int64_t(rows.documents.size()));
+    WriteFile(dir_, kKeyFile, key_.view());
+    WriteList(index_, Sealed(index_, rows, {}), {});
+    WritePlan();
+    WriteDocuments();
+  } catch (const Error&) {
+    segments_.clear();
+    RemoveStrays();
+    for (const char* name : {kListFile, kPlanFile, kDocumentsFile, kKeyFile, "lock"}) unlink(PathOf(name).c_str());
+    throw;
+  }
 }
 
-IndexFolder::IndexFolder(const std::string& dir, bool accept) : dir_(dir), lock_(LockPrivateFolder(dir)) {
-  for (const char* name : {kKeyFile, kListFile})
-    if (access(PathOf(name).c_str(), F_OK))
-      Fail(Cause::kInput, dir, " has no file ", name, "; name the folder of an index, or create one");
+IndexFolder::IndexFolder(const std::string& dir, IndexAccess access) : dir_(dir), lock_(OpenIndex(dir, access)) {
   Bytes key = ReadAll(PathOf(kKeyFile), sizeof(Hash), "create the index again");
   if (key.size() != sizeof(Hash))
     Fail(Cause::kRefused, PathOf(kKeyFile), " has ", key.size(), " bytes instead of ", sizeof(Hash),
          "; restore the folder from a copy, or create the index again");
   key_ = Secret(View(key));
-  ReadList(accept);
+  ReadList(access);
+  if (!lock_) return;
   WritePlan();
+  WriteDocuments();
 }
+
+bool IndexFolder::ListChanged() const {
+  return Identify(OpenFile(PathOf(kListFile), O_RDONLY).get()).value_or(FileId{}) != list_;
+}
+
+bool IndexFolder::Renew() {
+  SUF_CHECK(!lock_);
+  if (!ListChanged()) return false;
+  *this = IndexFolder(dir_, IndexAccess::kRead);
+  return true;
+}
+
+Secret IndexFolder::MaskSeed() const { return Hkdf({}, key_.view(), AsView("suf index seed")); }
 
 int64_t IndexFolder::rows() const { return segments_.empty() ? 0 : segments_.back().first + segments_.back().rows; }
 
 // --- the list ---
 
-void IndexFolder::ReadList(bool accept) {
+void IndexFolder::ReadList(IndexAccess access) {
   const std::string path = PathOf(kListFile);
-  const Bytes all = ReadAll(path, kMostListBytes, "create the index again");
+  const Fd file = OpenFile(path, O_RDONLY);  // another process may replace it meanwhile
+  list_ = Identify(file.get()).value_or(FileId{});
+  const Bytes all = ReadAll(file, path, kMostListBytes, "create the index again");
   Reader r(Checked(all, key_, path), path);
   if (!Equal(r.Raw(kListMagic.size()), AsView(kListMagic)))
     Fail(Cause::kRefused, path, " is of another version; create the index again");
@@ -119,48 +175,66 @@ void IndexFolder::ReadList(bool accept) {
   own.birth_ns = r.Get<uint32_t>();
   own.generation = r.Get<uint32_t>();
   index_ = nn::ParseIndexPlan(r.Text(kMostPlanBytes));
+  bool fits = true;
   const auto segments = r.Get<uint32_t>();
-  for (uint32_t i = 0; i < segments; ++i) {
+  for (uint32_t i = 0; i < segments && fits; ++i) {
     IndexSegment s;
     s.id = r.GetHash();
     s.first = rows();
     s.rows = r.Get<int64_t>();
+    fits = i < kMostSegments && s.rows > 0 && s.rows <= index_.capacity() - s.first;
     segments_.push_back(s);
   }
-  const auto deleted = r.Get<uint64_t>();
-  for (uint64_t i = 0; i < deleted; ++i) deleted_.push_back(r.Get<int64_t>());
+  const auto deleted = fits ? r.Get<uint64_t>() : 0;
+  for (uint64_t i = 0; i < deleted && fits; ++i) {
+    deleted_.push_back(r.Get<int64_t>());
+    fits = deleted_.back() >= 0 && deleted_.back() < rows() && (i == 0 || deleted_[i - 1] < deleted_[i]);
+  }
+  if (!fits)
+    Fail(Cause::kRefused, path, " has rows that do not fit the index of ", index_.capacity(),
+         " rows; restore the folder from a copy, or create the index again");
   r.ExpectEnd();
-  for (const IndexSegment& s : segments_)
-    if (access(PathOf(NameOf(s.id)).c_str(), F_OK))
-      Fail(Cause::kRefused, "the segment ", NameOf(s.id), " of ", dir_,
-           " is missing; restore the folder from a copy, or create the index again");
-  if (own != Identify(OpenFile(path, O_RDONLY).get()).value_or(FileId{})) {
-    if (!accept)
+  for (const IndexSegment& s : segments_) {
+    if (!::access(PathOf(NameOf(s.id)).c_str(), F_OK)) continue;
+    if (!lock_ && ListChanged()) {  // another process has compacted the index meanwhile
+      segments_.clear();
+      deleted_.clear();
+      return ReadList(access);
+    }
+    Fail(Cause::kRefused, "the segment ", NameOf(s.id), " of ", dir_,
+         " is missing; restore the folder from a copy, or create the index again");
+  }
+  if (own != list_) {
+    if (access != IndexAccess::kAccept)
       Fail(Cause::kRefused, dir_,
            " was copied or put back, so deleted documents may be there again; accept the folder, then delete them");
-    WriteList();
+    WriteList(index_, segments_, deleted_);
   }
-  RemoveStrays();
+  if (lock_) RemoveStrays();
 }
 
-void IndexFolder::WriteList() const {
+void IndexFolder::WriteList(nn::IndexPlan index, std::vector<IndexSegment> segments, std::vector<int64_t> deleted) {
   const std::string path = PathOf(kListFile);
   TempFile file(path);
   Writer w;
   w.Raw(AsView(kListMagic));
   Put(w, Identify(file.fd()).value_or(FileId{}));
-  w.Sized(nn::Serialize(index_));
-  w.Put(uint32_t(segments_.size()));
-  for (const IndexSegment& s : segments_) {
+  w.Sized(nn::Serialize(index));
+  w.Put(uint32_t(segments.size()));
+  for (const IndexSegment& s : segments) {
     w.Raw(s.id);
     w.Put(s.rows);
   }
-  w.Put(uint64_t(deleted_.size()));
-  for (const int64_t row : deleted_) w.Put(row);
+  w.Put(uint64_t(deleted.size()));
+  for (const int64_t row : deleted) w.Put(row);
   w.Raw(Hmac(key_.view(), {w.bytes()}));
   file.Add(w.bytes());
   Sync(file.fd(), path);
   file.Commit();
+  index_ = std::move(index);
+  segments_ = std::move(segments);
+  deleted_ = std::move(deleted);
+  live_.reset();
   SyncDir(dir_);
 }
 
@@ -175,35 +249,83 @@ void IndexFolder::WritePlan() const {
   SyncDir(dir_);
 }
 
-// Removes segments that a crash left over.
+Hash IndexFolder::ListHash() const {
+  store::SegmentList list;
+  for (const IndexSegment& s : segments_) list.push_back({s.id, uint32_t(s.rows)});
+  return store::ListHashes(nn::IndexPlanHash(index_), list).back();
+}
+
+Secret IndexFolder::DocumentKey(const Hash& segment, size_t i) const {
+  Writer info;
+  info.Raw(AsView("suf document"));
+  info.Put(uint64_t{i});
+  return Hkdf(segment, key_.view(), info.bytes());
+}
+
+std::vector<uint16_t> IndexFolder::TableRow(const IndexSegment& s, size_t i, const IndexDocument& document) const {
+  if (index_.table != kKeyTableWords) return TableRowOf(document.text, index_.table);
+  const Secret key = DocumentKey(s.id, i);
+  std::vector<uint16_t> row(static_cast<size_t>(kKeyTableWords));
+  std::memcpy(row.data(), key.view().data(), kAeadKeyBytes);
+  return row;
+}
+
+// Writes the public file of sealed documents if the table has keys. Does nothing if the file is that of this list.
+void IndexFolder::WriteDocuments() const {
+  if (index_.table != kKeyTableWords) return;
+  const std::string path = PathOf(kDocumentsFile);
+  const Hash list = ListHash();
+  if (!access(path.c_str(), F_OK) &&
+      ListOfSealedDocuments(ReadSome(OpenFile(path, O_RDONLY).get(), kSealedDocumentsHead, path)) == list)
+    return;
+  TempFile file(path, 0644);
+  file.Add(SealedDocumentsHead(list));
+  for (const IndexSegment& s : segments_) {
+    const IndexRows rows = ReadSegment(s);
+    for (size_t i = 0; i < rows.documents.size(); ++i)
+      file.Add(
+          SealDocument(DocumentKey(s.id, i).view().first(kAeadKeyBytes), s.first + int64_t(i), rows.documents[i].text));
+  }
+  Sync(file.fd(), path);
+  file.Commit();
+  SyncDir(dir_);
+}
+
+// Removes segments, and parts of them, that a crash left over.
 void IndexFolder::RemoveStrays() const {
   std::set<std::string> known;
   for (const IndexSegment& s : segments_) known.insert(NameOf(s.id));
+  std::vector<std::string> all;
   std::error_code error;  // a later start removes the others
-  for (const auto& entry : fs::directory_iterator(dir_, error)) {
-    const std::string name = entry.path().filename();
-    if (name.ends_with(kSegmentEnding) && !known.contains(name)) fs::remove(entry.path(), error);
-  }
+  for (const auto& entry : fs::directory_iterator(dir_, error)) all.push_back(entry.path().filename());
+  for (const std::string& name : all)
+    if (name.find(kSegmentEnding) != name.npos && !known.contains(name)) unlink(PathOf(name).c_str());
 }
 
 // --- segments ---
 
 // A segment: magic, id of the plan, first row, counts, rows, documents; then the tag, from which its name follows.
-Bytes IndexFolder::SegmentBytes(const IndexRows& rows, int64_t first, Hash* id) const {
+std::vector<IndexSegment> IndexFolder::Sealed(const nn::IndexPlan& index, const IndexRows& rows,
+                                              std::vector<IndexSegment> before) const {
+  IndexSegment s{{}, before.empty() ? 0 : before.back().first + before.back().rows, int64_t(rows.documents.size())};
+  if (s.rows == 0) return before;
+  SUF_CHECK(rows.values.size() == size_t(s.rows * index.search.columns));
   Writer w;
   w.Raw(AsView(kSegmentMagic));
-  w.Raw(nn::IndexPlanHash(index_));
-  w.Put(first);
-  w.Put(int64_t(rows.documents.size()));
-  w.Put(index_.search.columns);
+  w.Raw(nn::IndexPlanHash(index));
+  w.Put(s.first);
+  w.Put(s.rows);
+  w.Put(index.search.columns);
   w.Raw({reinterpret_cast<const uint8_t*>(rows.values.data()), rows.values.size() * sizeof(int16_t)});
   for (const IndexDocument& d : rows.documents) {
     w.Sized(d.id);
     w.Sized(d.text);
   }
-  *id = Hmac(key_.view(), {w.bytes()});
-  w.Raw(*id);
-  return w.Take();
+  s.id = Hmac(key_.view(), {w.bytes()});
+  w.Raw(s.id);
+  WriteFile(dir_, NameOf(s.id), w.bytes());
+  before.push_back(s);
+  return before;
 }
 
 IndexRows IndexFolder::ReadSegment(const IndexSegment& s) const {
@@ -268,13 +390,10 @@ void IndexFolder::Append(IndexRows rows) {
   if (count == 0) return;
   CheckRoom(count);
   std::map<std::string, int64_t> live = LiveRows();
-  IndexSegment s{{}, this->rows(), count};
-  AddIds(rows.documents, s.first, &live);
-  const Bytes bytes = SegmentBytes(rows, s.first, &s.id);
-  WriteFile(dir_, NameOf(s.id), bytes);
-  segments_.push_back(s);
-  WriteList();
+  AddIds(rows.documents, this->rows(), &live);
+  WriteList(index_, Sealed(index_, rows, segments_), deleted_);
   live_ = std::move(live);
+  WriteDocuments();
 }
 
 void IndexFolder::Delete(const std::vector<std::string>& ids) {
@@ -287,8 +406,7 @@ void IndexFolder::Delete(const std::vector<std::string>& ids) {
     live.erase(at);
   }
   std::sort(deleted.begin(), deleted.end());
-  deleted_ = std::move(deleted);
-  WriteList();
+  WriteList(index_, segments_, std::move(deleted));
   live_ = std::move(live);
 }
 
@@ -308,19 +426,9 @@ void IndexFolder::Compact(const nn::IndexPlan& index) {
   if (index.capacity() < int64_t(live.documents.size()))
     Fail(Cause::kInput, "a capacity of ", index.capacity(), " rows does not hold the ", live.documents.size(),
          " rows of the index; raise it");
-  index_ = index;
-  std::vector<IndexSegment> segments;
-  if (!live.documents.empty()) {
-    IndexSegment s{{}, 0, int64_t(live.documents.size())};
-    const Bytes bytes = SegmentBytes(live, 0, &s.id);
-    WriteFile(dir_, NameOf(s.id), bytes);
-    segments.push_back(s);
-  }
-  segments_ = std::move(segments);
-  deleted_.clear();
-  live_.reset();
-  WriteList();
+  WriteList(index, Sealed(index, live, {}), {});
   WritePlan();
+  WriteDocuments();
   RemoveStrays();
 }
 
@@ -329,21 +437,19 @@ void IndexFolder::Compact(const nn::IndexPlan& index) {
 void IndexFolder::AddWeights(const nn::Plan& plan, nn::QuantisedWeights* weights) const {
   const nn::Search& search = index_.search;
   const IndexRows all = Read();
-  const nn::GraphNode& node = *plan.graph.nodes().back();
-  std::vector<nn::WeightSlot> slots = search.Slots();
-  const auto name = [&](const nn::WeightSlot& s) { return nn::SlotName(plan, plan.classes.at(0), node, s); };
+  const nn::SearchInputNames names = nn::SearchInputsOf(plan);
   for (int64_t b = 0; b < search.blocks(); ++b) {
     const int64_t count = search.rows_of(b);
     nn::Ints w(size_t(search.columns * count), 0);
     for (int64_t i = 0; i < count && b * search.block + i < rows(); ++i)
       for (int64_t j = 0; j < search.columns; ++j)
         w[size_t(j * count + i)] = all.values[size_t((b * search.block + i) * search.columns + j)];
-    (*weights)[name(slots[size_t(b)])] = nn::Tensor({search.columns, count}, w);
+    (*weights)[names.rows[size_t(b)]] = nn::Tensor({search.columns, count}, w);
   }
   nn::Ints bias(size_t(search.rows()), -(int64_t{1} << (search.f + search.g + 1)));
   std::fill(bias.begin(), bias.begin() + rows(), 0);
   for (const int64_t row : deleted_) bias[size_t(row)] = -(int64_t{1} << (search.f + search.g + 1));
-  (*weights)[name(slots.back())] = nn::Tensor({search.rows()}, bias);
+  (*weights)[names.bias] = nn::Tensor({search.rows()}, bias);
 }
 
 }  // namespace suf::roles

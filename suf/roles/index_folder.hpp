@@ -9,10 +9,12 @@
 #include "suf/base/secret.hpp"
 #include "suf/nn/plan/index_plan.hpp"
 #include "suf/nn/read/weights.hpp"
+#include "suf/roles/sealed_documents.hpp"
+#include "suf/store/segments.hpp"
 
 namespace suf::roles {
 
-inline constexpr size_t kMostSegments = 1024;
+using store::kMostSegments;
 inline constexpr size_t kMostDocumentId = 1024;
 inline constexpr size_t kMostDocumentText = 2000;  // bytes
 
@@ -29,9 +31,17 @@ struct IndexRows {
 // Reads the public plan of an index. Throws Cause::kInput if there is no such file, and the errors of ParseIndexPlan.
 nn::IndexPlan LoadIndexPlan(const std::string& path);
 
-// Returns the row of a document: its embedding, scaled to the norm that RowFactor allows, and rounded. `plan` has the
-// index. Throws Cause::kInput for an embedding of norm 0.
-std::vector<int16_t> RowOf(const nn::Plan& plan, const std::vector<double>& embedding);
+// Returns the row of a document: its embedding, scaled to the norm `row_factor` (nn::RowFactor) and rounded. Throws
+// Cause::kInput for an embedding of norm 0.
+std::vector<int16_t> RowOf(const nn::Search& search, double row_factor, const std::vector<double>& embedding);
+
+// The words of a row in a table of keys, which open a public file of documents.
+inline constexpr int64_t kKeyTableWords = kAeadKeyBytes / sizeof(uint16_t);
+// Returns a document as a row of the table that can be fetched. It has `words` words of 16 bits: its length, then its
+// bytes.
+std::vector<uint16_t> TableRowOf(const std::string& text, int64_t words);
+// Returns the document of such a row. Throws Cause::kPeer for a length that no honest P0 sends.
+std::string DocumentOf(std::span<const uint16_t> row);
 
 // A sealed part of the index. Its id is an HMAC over the index plan, its first row, its rows and its documents.
 struct IndexSegment {
@@ -39,19 +49,31 @@ struct IndexSegment {
   int64_t first = 0, rows = 0;
 };
 
-// The folder of an index. One process at a time has it, under a lock. A change is there as a whole or not at all, also
-// after a crash. Rows are numbered by age from 0; a deleted row keeps its number until Compact. Throws Cause::kInput,
-// Cause::kRefused for altered files, and Cause::kResource, each time with the file and the remedy.
+// Whether an index is opened to be changed, under a lock, or only read beside a process that changes it. An accepted
+// folder is taken as it is, although it was copied or put back.
+enum class IndexAccess { kChange, kAccept, kRead };
+
+// The folder of an index. One process at a time may change it, under a lock. A change is there as a whole or not at
+// all, also after a crash. Rows are numbered by age from 0; a deleted row keeps its number until Compact. Throws
+// Cause::kInput, Cause::kRefused for altered files, and Cause::kResource, each time with the file and the remedy.
 //
 // The list of segments holds the plan, of which index.json is a public copy. It names its own file, so a folder that
 // was copied or put back is noticed: it may lack deletions.
 class IndexFolder {
  public:
   // Makes the folder of an index with these rows. Throws Cause::kInput if the folder has something already, and as
-  // Append does.
+  // Append does. An error leaves the folder empty.
   static void Create(const std::string& dir, const nn::IndexPlan& index, IndexRows rows = {});
-  // Opens an index, and reads its list. With `accept` a folder that was copied or put back is taken as it is.
-  explicit IndexFolder(const std::string& dir, bool accept = false);
+  // Opens an index, and reads its list.
+  explicit IndexFolder(const std::string& dir, IndexAccess access = IndexAccess::kChange);
+  // Reads the list again if another process has changed it; returns whether it had. For IndexAccess::kRead. If it
+  // throws, everything is as before.
+  bool Renew();
+  // Returns the row of document i of a segment in the table that can be fetched. It is the document, or the key of its
+  // entry in the file of sealed documents.
+  std::vector<uint16_t> TableRow(const IndexSegment& s, size_t i, const IndexDocument& document) const;
+  // Returns the seed of B of this index, which is derived from its key.
+  Secret MaskSeed() const;
 
   const nn::IndexPlan& index() const { return index_; }
   const std::vector<IndexSegment>& segments() const { return segments_; }
@@ -71,23 +93,33 @@ class IndexFolder {
 
   // Returns the rows and documents of all segments, in order.
   IndexRows Read() const;
+  IndexRows ReadSegment(const IndexSegment& s) const;
+  // Returns the rows of live documents, by id.
+  std::map<std::string, int64_t> LiveRows();
   // Adds the search's weights to those of the model. `plan` has this index.
   void AddWeights(const nn::Plan& plan, nn::QuantisedWeights* weights) const;
 
  private:
-  IndexFolder(const std::string& dir, nn::IndexPlan index);  // a new one
-  void ReadList(bool accept);
-  void WriteList() const;
+  IndexFolder(const std::string& dir, const nn::IndexPlan& index, const IndexRows& rows);  // a new one
+  bool ListChanged() const;
+  void ReadList(IndexAccess access);
+  // Writes the list of another state, which is this folder's once the file has its name. If that fails, the old one
+  // stays.
+  void WriteList(nn::IndexPlan index, std::vector<IndexSegment> segments, std::vector<int64_t> deleted);
   void WritePlan() const;
-  Bytes SegmentBytes(const IndexRows& rows, int64_t first, Hash* id) const;
-  IndexRows ReadSegment(const IndexSegment& s) const;
+  void WriteDocuments() const;
+  Hash ListHash() const;
+  Secret DocumentKey(const Hash& segment, size_t i) const;
+  // Writes the segment of these rows behind others. Returns all of them.
+  std::vector<IndexSegment> Sealed(const nn::IndexPlan& index, const IndexRows& rows,
+                                   std::vector<IndexSegment> before) const;
   void RemoveStrays() const;
-  std::map<std::string, int64_t> LiveRows();
   std::string PathOf(const std::string& name) const { return dir_ + "/" + name; }
 
-  const std::string dir_;
-  const Fd lock_;
+  std::string dir_;
+  Fd lock_;  // none: it is only read
   Secret key_;
+  FileId list_{};  // of the file of the list that was read
   nn::IndexPlan index_;
   std::vector<IndexSegment> segments_;
   std::vector<int64_t> deleted_;

@@ -182,7 +182,7 @@ TEST_F(IndexFolderTest, ALostKeyOrListIsRefused) {
   for (const char* name : {"index.key", "list"}) {
     fs::rename(Str(dir, "/", name), scratch / "away");
     EXPECT_THAT(Refused([&] { IndexFolder folder(dir); }), HasSubstr(Str("has no file ", name)));
-    EXPECT_THAT(Refused([&] { IndexFolder folder(dir, true); }), HasSubstr(Str("has no file ", name)));
+    EXPECT_THAT(Refused([&] { IndexFolder folder(dir, IndexAccess::kAccept); }), HasSubstr(Str("has no file ", name)));
     fs::rename(scratch / "away", Str(dir, "/", name));
   }
 }
@@ -192,7 +192,7 @@ TEST_F(IndexFolderTest, ACopyIsRefusedUntilItIsAccepted) {
   fs::copy(dir, copy);
   IndexFolder(dir).Delete({"a"});
   EXPECT_THAT(Refused([&] { IndexFolder folder(copy); }), HasSubstr("was copied or put back"));
-  EXPECT_EQ(IndexFolder(copy, true).live(), 4);
+  EXPECT_EQ(IndexFolder(copy, IndexAccess::kAccept).live(), 4);
   EXPECT_EQ(IndexFolder(copy).live(), 4);
   fs::remove(dir + "/list");  // an older list is put back
   fs::copy_file(copy + "/list", dir + "/list");
@@ -201,11 +201,24 @@ TEST_F(IndexFolderTest, ACopyIsRefusedUntilItIsAccepted) {
 
 TEST_F(IndexFolderTest, WhatACrashLeftOverGoes) {
   const std::string stray = Str(dir, "/", Hex(Hash{7}), ".segment");
-  std::ofstream(stray) << "part";
+  for (const std::string& file : {stray, stray + ".part"}) std::ofstream(file) << "part";
   fs::remove(dir + "/index.json");
   const IndexFolder folder(dir);
-  EXPECT_FALSE(fs::exists(stray));
+  EXPECT_FALSE(fs::exists(stray) || fs::exists(stray + ".part"));
   EXPECT_TRUE(fs::exists(dir + "/index.json"));
+}
+
+TEST_F(IndexFolderTest, AFolderWithoutAnIndexStaysAsItIs) {
+  const std::string empty = scratch / "empty";
+  EXPECT_THAT(Refused([&] { IndexFolder folder(empty); }), HasSubstr("has no file index.key"));
+  EXPECT_FALSE(fs::exists(empty));
+  EXPECT_THAT(Refused([&] {
+                IndexFolder::Create(empty, PlanFor(2), RowsFor({"a", "b", "c"}));
+              }),
+              HasSubstr("3 documents do not fit"));
+  EXPECT_TRUE(fs::is_empty(empty));
+  IndexFolder::Create(empty, PlanFor(3), RowsFor({"a", "b", "c"}));
+  EXPECT_EQ(IndexFolder(empty).rows(), 3);
 }
 
 TEST_F(IndexFolderTest, OneProcessHasIt) {

@@ -49,8 +49,8 @@ TextBatch BatchOf(const LaneJob& job) {
   return batch;
 }
 
-JobSize SizeOf(const LaneJob& job) {
-  return job.empty() ? JobSize{} : JobSize{uint32_t(job[0].ids.size()), uint32_t(job.size())};
+JobSize SizeOf(const DataOwner::Session& session, const LaneJob& job) {
+  return job.empty() ? JobSize{} : session.SizeOf(uint32_t(job[0].ids.size()), uint32_t(job.size()));
 }
 
 std::exception_ptr ClosedError() {
@@ -245,10 +245,10 @@ struct Lanes::State {
       std::exception_ptr error;
       try {
         if (!line.session) Open(line);
-        (void)line.session->Admit(SizeOf(job), [this] { return Closing(); });
+        (void)line.session->Admit(SizeOf(*line.session, job), [this] { return Closing(); });
         if (Closed(&job)) return;
         next = TakeNext(queues[line.place.dealer]);
-        auto result = line.session->RunOne(job[0].number, BatchOf(job), SizeOf(next));
+        auto result = line.session->RunOne(job[0].number, BatchOf(job), SizeOf(*line.session, next));
         Give(std::move(job), std::move(result));
         job = Due(line, std::move(next));
         moves = 0;

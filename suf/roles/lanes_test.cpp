@@ -158,8 +158,9 @@ TEST(TextLanes, CloseWithAStopEndsARunningTextAtOnce) {
   stop.request_stop();
   lanes.Close(stop.get_token());  // while P0 still waits in its hook
   EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(-1, -2));
-  EXPECT_THAT(w.results.errors, testing::UnorderedElementsAre(testing::HasSubstr("early"),
-                                                              testing::HasSubstr("had not begun when everything was closed")));
+  EXPECT_THAT(w.results.errors,
+              testing::UnorderedElementsAre(testing::HasSubstr("early"),
+                                            testing::HasSubstr("had not begun when everything was closed")));
   first.go.set_value();
 }
 

@@ -9,8 +9,9 @@ namespace suf::roles {
 class ModelOwner : public Server {
  public:
   // `weights` is the result of Model::Quantise for the engine's plan. See Server for the rest.
+  // With `indexes` (ServeIndexes) data owners may search them.
   ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Home& home, proto::Dealers dealers,
-             Options options = {});
+             Options options = {}, std::vector<std::shared_ptr<ServedIndex>> indexes = {});
 };
 
 }  // namespace suf::roles

@@ -104,10 +104,40 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
   SUF_CHECK(at == setup.size());
 }
 
+template <class T>
+void Generator::FillMasks(std::map<Hash, RowBlocks<T>>& blocks, const RowShape& shape, bool table,
+                          const proto::IndexMask& index, run::Inputs& inputs) {
+  const IndexMasks masks(index.seed->view(), index.plan);
+  store::SegmentList named = index.segments;  // by their B, because model owners may share an index plan
+  for (store::SealedSegment& s : named) s.id = HashOf({index.seed->view(), s.id});
+  RowBlocks<T>* of = nullptr;
+  {
+    const std::lock_guard l(m_);
+    of = &blocks.try_emplace(index.plan, shape, "B.").first->second;
+  }
+  of->Fill(
+      named,
+      [&](size_t s, int64_t first, int64_t count) {
+        const Hash& id = index.segments[s].id;
+        return masks.Rows<T>(table ? store::TableId(id) : id, shape.width, first, count);
+      },
+      inputs);
+}
+
+std::shared_ptr<const run::Inputs> Generator::IndexMasksOf(const store::Job& job, const proto::IndexMask& index) {
+  const auto of = engine_.IndexAt(store::IndexOf(job));
+  const Hash key = HashOf({index.seed->view(), store::ListHashes(index.plan, index.segments).back()});
+  if (store::IsFetch(job))
+    return fetches_.Get(key, [&](run::Inputs& b) { FillMasks(tables_, TableShape(of->index), true, index, b); });
+  return searches_.Get(
+      key, [&](run::Inputs& b) { FillMasks(rows_, SearchShape(of->whole, of->index.search), false, index, b); });
+}
+
 void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1) {
   const auto mask = masks_.Get(HashOf({job.weights, job.b_seed->view()}),
                                [&](run::Inputs& b) { Masks(engine_, job.b_seed->view(), job.weights).Fill(b); });
   run::Inputs inputs = *mask;
+  if (job.job.entry) inputs.Add(*IndexMasksOf(job.job, job.index));
   auto work = engine_.Compile(job.job);
   pfss::BundleSecrets secrets{{}, job.rho};
   for (int p : {0, 1}) secrets.key[p] = std::move(job.key[p]);

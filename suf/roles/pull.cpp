@@ -3,6 +3,7 @@
 #include "suf/base/file.hpp"
 #include "suf/model/tokenizer.hpp"
 #include "suf/model/vocabulary.hpp"
+#include "suf/nn/plan/index_plan.hpp"
 #include "suf/nn/plan/plan.hpp"
 #include "suf/proto/catalogue.hpp"
 #include "suf/proto/session.hpp"
@@ -20,6 +21,11 @@ Hash HashOfText(const std::string& text) { return HashOf({AsView(text)}); }
 // Returns the name of a tokenizer file with this text.
 const char* NameOf(const std::string& tokenizer) {
   return model::IsTokenizerJson(tokenizer, "") ? kJsonFile : kTextFile;
+}
+
+// Returns the file of index i, from 0.
+fs::path IndexFile(const fs::path& folder, size_t i) {
+  return folder / (i ? Str("index-", i + 1, ".json") : "index.json");
 }
 
 // Returns the plan of an earlier pull; nothing if there is none.
@@ -49,6 +55,7 @@ nn::Plan Check(const net::Channel& p0, const proto::PublicFiles& files, const fs
          " offers a tokenizer that its plan does not name; have its operator send "
          "the one with SHA-256 ",
          Hex(plan.tokenizer));
+  for (const std::string& index : files.indexes) (void)nn::WithIndex(plan, nn::ParseIndexPlan(index));
   if (!files.tokenizer.empty()) (void)model::Tokenizer::Of(files.tokenizer, "the model owner's tokenizer");
   if (expect) return plan;
   if (const auto kept = ReadPlan(folder); kept && nn::PlanHash(*kept) != hash)
@@ -76,6 +83,13 @@ std::optional<PulledFiles> FindPulled(const fs::path& folder) {
                                                        "make it readable, or remove it")) == plan->tokenizer)
       found.tokenizer = file;
   }
+  for (size_t i = 0; i < store::kMostIndexes; ++i) {
+    std::error_code error;
+    const fs::path file = IndexFile(folder, i);
+    if (!fs::exists(file, error)) break;
+    const std::string text = ReadFile(file.string(), "the pulled index plan ", "make it readable, or remove it");
+    found.indexes.emplace_back(nn::IndexPlanHash(nn::ParseIndexPlan(text)), file);
+  }
   return found;
 }
 
@@ -88,6 +102,16 @@ PulledFiles Pull(net::Channel& p0, const fs::path& folder, const std::optional<H
   if (!files.tokenizer.empty()) {
     kept.tokenizer = folder / NameOf(files.tokenizer);
     WriteFile(folder.string(), NameOf(files.tokenizer), AsView(files.tokenizer));
+  }
+  for (size_t i = 0; i < store::kMostIndexes; ++i) {
+    const fs::path file = IndexFile(folder, i);
+    std::error_code error;
+    if (i >= files.indexes.size()) {
+      fs::remove(file, error);  // of an earlier pull
+      continue;
+    }
+    WriteFile(folder.string(), file.filename().string(), AsView(files.indexes[i]));
+    kept.indexes.emplace_back(nn::IndexPlanHash(nn::ParseIndexPlan(files.indexes[i])), file);
   }
   WriteFile(folder.string(), kPlanFile, AsView(files.plan));
   return kept;

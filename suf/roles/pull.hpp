@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "suf/store/home.hpp"
 
@@ -12,7 +14,9 @@ namespace suf::roles {
 struct PulledFiles {
   std::filesystem::path plan, tokenizer;  // tokenizer: empty if the model owner does not have it
   Hash hash{};                            // of the plan
-  Hash tokenizer_hash{};                  // SHA-256 of the tokenizer file that the plan names
+  Hash tokenizer_hash{};                  // SHA-256 of the tokenizer file that the plan names.
+  // Hashes and files of index plans, in the model owner's order: index.json, index-2.json, ..
+  std::vector<std::pair<Hash, std::filesystem::path>> indexes = {};
 };
 
 // Returns the files of an earlier pull; nothing if there are none. A tokenizer that is missing, or that is another one,

@@ -1,9 +1,12 @@
 #include "suf/roles/server.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <utility>
 
 #include "suf/roles/internal/parts.hpp"
+#include "suf/roles/internal/served_index.hpp"
 #include "suf/roles/internal/shared_inputs.hpp"
 
 namespace suf::roles {
@@ -40,6 +43,7 @@ struct Server::State {
         common{plan, home,           id, SetupHash(engine, data.weights, masks), seed, {}, std::move(dealers),
                {},   AuditOf(engine)} {
     if (options.keys.ahead > 1) home.CheckCanKeepBundles();
+    SUF_CHECK(data.indexes.size() == plan.indexes.size());
     if (data.inputs) data.inputs(data.weights, inputs);
     common.keys = options.keys;
     common.keys.delivered = [this](uint64_t rate) { dealer_rate = rate; };
@@ -53,12 +57,25 @@ struct Server::State {
     common.auditor.passed = options.audited;
   }
 
-  // Returns the host of one session.
-  proto::ModelHost HostFor(const PeerName& peer, const net::Channel& client) {
+  // Returns the index of a number.
+  ServedIndex& IndexOf(uint32_t number) { return *data.indexes.at(number - 1); }
+
+  // Returns the host of one session, whose client uses these index plans.
+  proto::ModelHost HostFor(const PeerName& peer, const net::Channel& client, const std::vector<Hash>& used) {
     proto::ModelHost host = common;
+    auto begun = std::make_shared<std::map<uint32_t, proto::SessionIndex>>();
+    for (const Hash& hash : used) {
+      const auto at = std::find(plan.indexes.begin(), plan.indexes.end(), hash);
+      const auto number = uint32_t(at - plan.indexes.begin()) + 1;
+      ServedIndex& index = IndexOf(number);
+      host.indexes.push_back(begun->emplace(number, index.Begin()).first->second);
+      host.index_seeds.push_back(index.seed());
+    }
+    host.part = [this](const proto::SetupPart& part, store::Sink& out) { IndexOf(part.index).WritePart(part, out); };
+    host.has_list = [this](const proto::SessionIndex& s) { return IndexOf(s.offer.number).Has(*s.lists); };
     host.report = proto::ReportOf(client, options.keys.ahead > 1, dealer_rate);
     host.w_hat = [this, peer](store::Sink& out) { SendSetup(peer, out); };
-    host.run = [this, peer](proto::Inference& inference) { return Run(peer, inference); };
+    host.run = [this, peer, begun](proto::Inference& inference) { return Run(peer, inference, *begun); };
     return host;
   }
 
@@ -81,11 +98,21 @@ struct Server::State {
     });
   }
 
-  std::function<void()> Run(const PeerName& peer, proto::Inference& inference) {
+  // Returns P0's inputs for a job of a session, with the indexes as that began.
+  run::Inputs InputsOf(const PeerName& peer, const store::BundleHeader& h,
+                       const std::map<uint32_t, proto::SessionIndex>& begun) {
+    run::Inputs all = store::IsFetch(h.job) ? run::Inputs() : InputsOf(h.job.tokens);
+    if (const uint32_t number = store::IndexOf(h.job))
+      all.Add(IndexOf(number).InputsFor(h.job, begun.at(number), h.list, peer.key));
+    return all;
+  }
+
+  std::function<void()> Run(const PeerName& peer, proto::Inference& inference,
+                            const std::map<uint32_t, proto::SessionIndex>& begun) {
     const store::Job job = inference.header().job;
     const uint64_t serial = inference.header().serial;
     if (options.runs) options.runs(peer, job, serial);
-    run::Inputs own = InputsOf(job.tokens);
+    run::Inputs own = InputsOf(peer, inference.header(), begun);
     Outcome out = RunInference(engine, inference, own);
     if (options.ran) options.ran(peer, job, serial, out.times);
     if (!data.learned) return {};
@@ -113,13 +140,14 @@ Server::Server(Engine& engine, ServerData data, store::Home& home, proto::Dealer
 Server::~Server() = default;
 
 void Server::Serve(net::Channel& p1) {
-  if (!proto::BeginSession(p1, s_->common)) {
+  const auto used = proto::BeginSession(p1, s_->common);
+  if (!used) {
     if (s_->options.pulled) s_->options.pulled(p1.peer().key);
     return;
   }
   const PeerName peer{p1.peer().key, ++s_->count};
-  const proto::ModelHost host = s_->HostFor(peer, p1);
   try {
+    const proto::ModelHost host = net::Guarded(p1, [&] { return s_->HostFor(peer, p1, *used); });
     proto::ServeGreeted(p1, host);
   } catch (const Error& e) {
     if (s_->options.over) s_->options.over(peer, &e);
@@ -129,6 +157,15 @@ void Server::Serve(net::Channel& p1) {
 }
 
 const Hash& Server::weights() const { return s_->id; }
+
+std::vector<std::shared_ptr<ServedIndex>> ServeIndexes(const ModelEngine& engine,
+                                                       const std::vector<std::string>& folders, SeenRows seen) {
+  SUF_CHECK(folders.size() == engine.indexes().size());
+  std::vector<std::shared_ptr<ServedIndex>> all;
+  for (size_t i = 0; i < folders.size(); ++i)
+    all.push_back(std::make_shared<ServedIndex>(engine.indexes()[i], uint32_t(i) + 1, folders[i], seen));
+  return all;
+}
 
 void Server::CheckOwners() {
   proto::OwnerPolicy* const policy = s_->options.policy;

@@ -1,6 +1,9 @@
 // The server role (P0): answers clients with its own data.
 #pragma once
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "suf/base/cores.hpp"
 #include "suf/nn/read/weights.hpp"
@@ -18,6 +21,18 @@ struct PeerName {
   uint64_t session = 0;  // number of the session in its server, from 1
 };
 
+// Rows of an index, from `first` to before `end`.
+struct RowsFrom {
+  int64_t first = 0, end = 0;
+};
+// Returns the rows of an index, by number from 1, that a data owner may find; nothing: all. Rows have the numbers of
+// the list that begins with this segment, which a compaction replaces. Called in the thread of a session, for each
+// search.
+using SeenRows =
+    std::function<std::optional<std::vector<RowsFrom>>(const Hash& owner, uint32_t index, const Hash& first_segment)>;
+
+class ServedIndex;
+
 // P0's own data, and the callback for its results.
 struct ServerData {
   nn::QuantisedWeights weights = {};  // the weights of Engine::masked
@@ -29,7 +44,14 @@ struct ServerData {
   // Receives the words that P0 learned or keeps, after the job, when the client receives nothing more of it. Called in
   // the thread of the session, so possibly by several threads at once.
   std::function<void(uint32_t n, std::vector<uint64_t> words)> learned = {};
+  // The indexes of a model, in the order of its engine (ServeIndexes).
+  std::vector<std::shared_ptr<ServedIndex>> indexes = {};
 };
+
+// Opens the folders of the engine's indexes, one for each, in order. `seen`, if set, has the rows of each data owner.
+// Throws the errors of IndexFolder, and Cause::kRefused if a folder has another index than the engine.
+std::vector<std::shared_ptr<ServedIndex>> ServeIndexes(const ModelEngine& engine,
+                                                       const std::vector<std::string>& folders, SeenRows seen = {});
 
 // The options of a server. Callbacks run in the thread of their session, so several threads may call them at once.
 // Their actions must not depend on how a job went.

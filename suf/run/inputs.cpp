@@ -11,6 +11,16 @@ void Inputs::Set(const std::string& name, AnyArray data) {
   data_[name] = {std::move(data), ++versions};
 }
 
+const Inputs::AnyArray& Inputs::Array(const std::string& name) const {
+  const auto it = data_.find(name);
+  if (it == data_.end()) throw Bug(Str("internal error: there is no input ", name));
+  return it->second.data;
+}
+
+void Inputs::Add(const Inputs& other) {
+  for (const auto& [name, entry] : other.data_) data_.insert_or_assign(name, entry);
+}
+
 void Inputs::Drop(const std::string& name) { data_.erase(name); }
 
 pfss::Io::Data Inputs::Get(const std::string& name, size_t count) const {

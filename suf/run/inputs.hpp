@@ -32,6 +32,10 @@ class Inputs {
   // Returns `count` words, valid until Set(name) or Drop. Their version is from Set and unique in the process. Throws
   // Bug if there is no such array of that size.
   pfss::Io::Data Get(const std::string& name, size_t count) const;
+  // Returns an array, to share it or to read it. Throws Bug if there is none of this name.
+  const AnyArray& Array(const std::string& name) const;
+  // Sets all arrays of another object here, which share their data and their versions.
+  void Add(const Inputs& other);
   // Forgets one array.
   void Drop(const std::string& name);
 

@@ -13,8 +13,8 @@ Bytes Encode(const BundleHeader& h) {
   w.Put(h.serial);
   w.Put(h.body_bytes);
   w.Raw(h.lane);
-  for (const Hash* x :
-       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+  for (const Hash* x : {&h.plan, &h.trace, &h.weights, &h.list, &h.rho, &h.seed_hash[0], &h.seed_hash[1],
+                        &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
   w.Raw(h.pair->view());
   SUF_CHECK(w.bytes().size() == kHeaderBytes);
@@ -34,8 +34,8 @@ BundleHeader DecodeHeader(View in) {
   h.serial = r.Get<uint64_t>();
   h.body_bytes = r.Get<uint64_t>();
   h.lane = GetLaneId(r);
-  for (Hash* x :
-       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+  for (Hash* x : {&h.plan, &h.trace, &h.weights, &h.list, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0],
+                  &h.public_key[1]})
     *x = r.GetHash();
   h.pair = Share(Secret(r.Raw(32)));
   r.ExpectEnd();
@@ -48,7 +48,7 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   Writer info;
   info.Put(h.version);
   info.Put(uint32_t(party));
-  for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
+  for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights, &h.list}) info.Raw(*x);
   Put(info, h.job);
   info.Put(h.serial);
   info.Raw(h.lane);

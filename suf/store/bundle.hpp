@@ -22,7 +22,7 @@
 namespace suf::store {
 
 // The version of frames between roles, and that of bundles.
-inline constexpr uint32_t kWireVersion = 9, kBundleVersion = 7;
+inline constexpr uint32_t kWireVersion = 10, kBundleVersion = 8;
 
 // The header of a bundle. Both headers of a pair are equal except for `party` and `body_bytes`.
 struct BundleHeader {
@@ -31,20 +31,21 @@ struct BundleHeader {
   uint64_t serial = 0, body_bytes = 0;
   LaneId lane{};
   Hash plan{}, trace{}, weights{}, rho{};
-  Hash seed_hash[2]{};   // H(seed_0 | seed of B), H(seed_1 | zeros)
+  Hash list{};           // of the index's segments (ListHashes); zeros: the job has no index
+  Hash seed_hash[2]{};   // H(seed_0 | seed of B | seed of the index's B), H(seed_1 | zeros | zeros)
   Hash public_key[2]{};  // fingerprints of P0 and P1
   // A secret of both parties and the dealer. It keys the MACs between P0 and P1.
   SharedSecret pair = Share(Secret());
 };
 // Bytes of an encoded header.
-inline constexpr size_t kHeaderBytes = 352;
+inline constexpr size_t kHeaderBytes = 384;
 // Encodes a header, kHeaderBytes bytes.
 Bytes Encode(const BundleHeader& h);
 // Decodes a header. Throws Cause::kRefused if it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
 // Derives K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
-// job | serial | lane).
+// list | job | serial | lane).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
 // A bundle: its header, K_p, and the body as it arrives.

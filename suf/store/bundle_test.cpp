@@ -42,8 +42,8 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
 TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   BundleHeader h = Sample();
   Secret seed{Hash{42}};
-  // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial |
-  // lane
+  // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | list | job |
+  // serial | lane
   Writer info;
   info.Put(kBundleVersion);
   info.Put(uint32_t{1});
@@ -52,6 +52,7 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   info.Raw(h.plan);
   info.Raw(h.trace);
   info.Raw(h.weights);
+  info.Raw(h.list);
   Put(info, h.job);
   info.Put(uint64_t{77});
   info.Raw(h.lane);
@@ -63,7 +64,7 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   EXPECT_EQ(key(h), Hex(expected.view()));
   EXPECT_NE(key(h, 0), key(h));
   for (Hash BundleHeader::*f :
-       {&BundleHeader::plan, &BundleHeader::trace, &BundleHeader::weights, &BundleHeader::rho}) {
+       {&BundleHeader::plan, &BundleHeader::trace, &BundleHeader::weights, &BundleHeader::list, &BundleHeader::rho}) {
     BundleHeader other = h;
     (other.*f)[31] ^= 1;
     EXPECT_NE(key(other), key(h));

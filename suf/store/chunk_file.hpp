@@ -14,7 +14,14 @@ class ChunkFile {
   ChunkFile(const std::string& temp, View preamble);
   void Add(View chunk);
   // Makes all that was added durable.
-  void Sync() { suf::Sync(fd_.get(), temp_); }
+  void Sync() {
+    if (fd_) suf::Sync(fd_.get(), temp_);
+  }
+  // Does that, and closes the file, which only waits for Commit then.
+  void Close() {
+    Sync();
+    fd_ = Fd();
+  }
   // Renames the file to `path` and syncs its directory. Called after Sync.
   void Commit(const std::string& path);
   int fd() const { return fd_.get(); }

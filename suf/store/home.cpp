@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "suf/base/private_files.hpp"
 
@@ -253,21 +254,33 @@ void Home::CheckCanKeepBundles() const {
          "is noticed, so no keys may lie there; keep no keys ahead, or name a store on ext4, xfs, btrfs or tmpfs");
 }
 
-bool Home::HasSetup(const Hash& weights) const { return !access(SetupFile(weights).c_str(), R_OK); }
-ChunkFile Home::NewSetup(const LaneId& by) { return {SetupPart(by), AsView("SUFWHAT1")}; }
-void Home::DropSetup(const LaneId& by) noexcept { unlink(SetupPart(by).c_str()); }
-void Home::CommitSetup(ChunkFile file, const Hash& weights) {
-  file.Sync();
-  file.Commit(SetupFile(weights));
+std::string Home::FileOf(const SetupName& name) {
+  return (name.index == Hash{} ? "" : PrefixOf(name.index)) + Hex(name.id) + ".w_hat";
 }
 
-std::optional<Bytes> Home::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
-  std::string path = SetupFile(weights);
+bool Home::HasSetup(const SetupName& name) const { return !access(SetupFile(name).c_str(), R_OK); }
+ChunkFile Home::NewSetup(const LaneId& by, size_t number) { return {SetupPart(by, number), AsView("SUFWHAT1")}; }
+void Home::DropSetup(const LaneId& by, size_t number) noexcept { unlink(SetupPart(by, number).c_str()); }
+void Home::CommitSetup(ChunkFile file, const SetupName& name) {
+  file.Sync();
+  file.Commit(SetupFile(name));
+}
+
+void Home::KeepParts(const Hash& index, const std::vector<Hash>& ids) noexcept try {
+  std::set<std::string> keep;
+  for (const Hash& id : ids) keep.insert(FileOf({id, index}));
+  for (const std::string& name : NamesIn(dir_))
+    if (name.starts_with(PrefixOf(index)) && !keep.contains(name)) unlink((dir_ + "/" + name).c_str());
+} catch (const std::exception&) {  // they only take space
+}
+
+std::optional<Bytes> Home::LoadSetup(const Hash& plan, const SetupName& name, uint64_t bytes) {
+  std::string path = SetupFile(name);
   try {
     Fd fd = OpenFile(path, O_RDONLY);
     const size_t preamble = ReadPreamble(fd.get(), path).size();
     CheckLength(fd.get(), bytes, path);
-    ChunkVerifier verifier(ChunkKey(plan, weights), EvenBody(bytes));
+    ChunkVerifier verifier(ChunkKey(plan, name.id), EvenBody(bytes));
     Bytes all, chunk;
     all.reserve(bytes);
     for (uint64_t at = AfterPreamble(preamble); verifier.left(); at = AfterChunk(at, chunk)) {

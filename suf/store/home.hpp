@@ -29,6 +29,13 @@ class TooManyLanes : public Error {
   using Error::Error;
 };
 
+// The name of a file of set-up data: of a plan's weights, or of a part of an index.
+struct SetupName {
+  SetupName(const Hash& id_, const Hash& index_ = {}) : id(id_), index(index_) {}
+  Hash id;     // of the weights or the part
+  Hash index;  // the index plan; zeros: of weights
+};
+
 // A serial that a start burnt, because its process ended during a run.
 struct BurntClaim {
   Hash owner{};
@@ -67,17 +74,19 @@ class Home {
   // Throws Cause::kResource if bundles cannot lie on this disk: its file system records no times of birth.
   void CheckCanKeepBundles() const;
 
-  // Returns the file of the set-up data (W_hat) for a weights id.
-  std::string SetupFile(const Hash& weights) const { return dir_ + "/" + Hex(weights) + ".w_hat"; }
-  bool HasSetup(const Hash& weights) const;
-  // Begins a file of set-up data for the session of a lane. If it is not committed, DropSetup or the next start removes
-  // it.
-  ChunkFile NewSetup(const LaneId& by);
+  // Returns the file of set-up data (W_hat).
+  std::string SetupFile(const SetupName& name) const { return dir_ + "/" + FileOf(name); }
+  bool HasSetup(const SetupName& name) const;
+  // Begins file `number` of set-up data for the session of a lane. If it is not committed, DropSetup or the next start
+  // removes it.
+  ChunkFile NewSetup(const LaneId& by, size_t number = 0);
   // Puts the file in the place of earlier set-up data.
-  void CommitSetup(ChunkFile file, const Hash& weights);
-  void DropSetup(const LaneId& by) noexcept;
-  // Reads the set-up data; returns nothing if the file was altered.
-  std::optional<Bytes> LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
+  void CommitSetup(ChunkFile file, const SetupName& name);
+  void DropSetup(const LaneId& by, size_t number = 0) noexcept;
+  // Reads the set-up data of a plan; returns nothing if the file was altered.
+  std::optional<Bytes> LoadSetup(const Hash& plan, const SetupName& name, uint64_t bytes);
+  // Removes the parts of an index but for those with these ids, best effort.
+  void KeepParts(const Hash& index, const std::vector<Hash>& ids) noexcept;
 
   // Returns a 32-byte secret of this store, made at first use. It is durable before it is returned. Throws
   // Cause::kResource if it is damaged.
@@ -96,7 +105,11 @@ class Home {
   using LaneMap = std::map<LaneKey, HomeEntry>;
   // Returns the folder of an owner's lanes.
   std::string FolderOf(const Hash& owner) const;
-  std::string SetupPart(const LaneId& by) const { return Str(dir_, "/w_hat-", Hex(by), ".part"); }
+  std::string SetupPart(const LaneId& by, size_t number) const {
+    return Str(dir_, "/w_hat-", Hex(by), "-", number, ".part");
+  }
+  static std::string PrefixOf(const Hash& index) { return Str("index-", Hex(View(index).first(8)), "-"); }
+  static std::string FileOf(const SetupName& name);
   void WipeOldStore();
   void RecoverLanes(const Hash& owner);
   std::pair<LaneMap::iterator, LaneMap::iterator> LanesOf(const Hash& owner);

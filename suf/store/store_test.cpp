@@ -161,7 +161,7 @@ TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
              LaneFolder(dir / "s") + "/bundles/00000000000000000003-0-0-4-0.bundle");  // its name in that version
   OneLane s(dir / "s");
   EXPECT_EQ(s.notices,
-            std::vector<std::string>{"a bundle of version 6 was found; this suf reads version 7; deal it again"});
+            std::vector<std::string>{"a bundle of version 7 was found; this suf reads version 8; deal it again"});
   EXPECT_TRUE(s->Bundles().empty());
   EXPECT_TRUE(fs::is_empty(LaneFolder(dir / "s") + "/bundles"));
 }
@@ -296,7 +296,7 @@ TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
 
 TEST(Store, SetupThatWasNotCommittedIsDroppedAtTheNextStart) {
   Scratch dir;
-  const std::string part = dir / Str("s/w_hat-", Hex(kLane), ".part");
+  const std::string part = dir / Str("s/w_hat-", Hex(kLane), "-0.part");
   for (bool starts : {false, true}) {
     std::optional<OneLane> s(std::in_place, dir / "s");
     (void)s->home.NewSetup(kLane);

@@ -1,10 +1,11 @@
-// Deaths of a process at a chosen system call that changes the disk. A test redirects the calls to Call, and runs in a
-// child the code that dies.
+// Deaths of a process at a chosen system call that changes the disk, and a disk that is full. A test redirects the
+// calls to Call, and runs in a child the code that dies.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -28,9 +29,16 @@ inline std::optional<Disk> disk;
   abort();
 }
 
-// Makes one system call; `half` does a part of it.
+inline int full_first = 0, full_last = 0;  // the calls that fail as on a full disk; 0: none
+
+// Makes one system call; `half` does a part of it. A call that frees space succeeds on a full disk.
 template <class F, class H>
-auto Call(F&& call, H&& half) {
+auto Call(F&& call, H&& half, bool frees = false) {
+  if (full_first && !frees && ++calls >= full_first && calls <= full_last) {
+    half();
+    errno = ENOSPC;
+    return decltype(call())(-1);
+  }
   if (!due) return call();
   bool now = ++calls == due;
   if (now && death == Death::kTorn) half();
@@ -45,6 +53,16 @@ inline void None() {}
 inline int Synced(int fd, int r) {
   if (disk && !r) disk->Sync(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)));
   return r;
+}
+
+// Runs f, whose calls from `first` to `last` fail as on a full disk. Returns whether f made the first of them.
+inline bool OnFullDisk(int first, int last, const std::function<void()>& f) {
+  calls = 0;
+  full_first = first;
+  full_last = last;
+  f();
+  full_first = 0;
+  return calls >= first;
 }
 
 // Runs f, which dies at call `at`; returns false if it made fewer calls. The calls of `prepare` before it are not

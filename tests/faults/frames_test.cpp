@@ -101,6 +101,8 @@ std::string KindName(uint16_t kind) {
       return "catalogue";
     case kFile:
       return "file";
+    case kSegments:
+      return "segments";
     case kFirstRun:
       break;
   }

@@ -231,7 +231,7 @@ TEST(Activation, FloatAndSee) {
   EXPECT_TRUE(seen.at("input")[0].low == -1.5 && seen.at("input")[0].high == 2);
 }
 
-Activation Chosen(const char* function, int scale, double low, double high, Options o = {}) {
+Activation ChosenFor(const char* function, int scale, double low, double high, Options o = {}) {
   const Seen seen{{"input", {{low, high}}}};
   Activation a;
   a.function = function;
@@ -242,7 +242,7 @@ Activation Chosen(const char* function, int scale, double low, double high, Opti
 }
 
 TEST(Activation, Choose) {
-  const Activation a = Chosen("gelu", 20, -5, 6);
+  const Activation a = ChosenFor("gelu", 20, -5, 6);
   EXPECT_EQ(a.shift, 11);                // 20 to input
   EXPECT_EQ(a.scale, 15);                // and slope
   EXPECT_EQ(a.lines.a, 6);               // piece
@@ -255,12 +255,12 @@ TEST(Activation, Choose) {
   EXPECT_EQ(a.lines.rise, other.lines.rise);
   Options o;
   o.Set("piece", 1);
-  ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); },
+  ExpectRefused([&] { ChosenFor("gelu", 20, -5, 6, o); },
                 "the gelu needs 2^12 pieces, the limits are 2^2 and 2^10; change `piece`");
   o.Set("piece", 14);
-  ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "pieces, the limits are 2^2 and 2^10; change `piece`");
+  ExpectRefused([&] { ChosenFor("gelu", 20, -5, 6, o); }, "pieces, the limits are 2^2 and 2^10; change `piece`");
   // relu has two lines a sign, exact in its whole window
-  const Activation relu = Chosen("relu", 20, -5, 6);
+  const Activation relu = ChosenFor("relu", 20, -5, 6);
   EXPECT_EQ(relu.pieces(), 2);
   OpRig rig(1);
   for (int64_t x = -(1 << 12); x < 1 << 12; ++x)
@@ -274,7 +274,7 @@ TEST(Activation, ChooseSides) {
   for (int neighbours : {0, 1}) {
     Options o;
     o.Set("pieces", neighbours);
-    const Activation a = Chosen("gelu", 24, -30, 98, o);
+    const Activation a = ChosenFor("gelu", 24, -30, 98, o);
     ASSERT_TRUE(a.sided());
     EXPECT_EQ(a.pieces(), 6);
     EXPECT_EQ(a.lines.a, neighbours ? 21 : 6);
@@ -288,14 +288,14 @@ TEST(Activation, ChooseSides) {
     const double error = ErrorOf(a, 24);
     std::printf("gelu up to 98: largest error %.2e\n", error);
     EXPECT_LT(error, neighbours ? 1.5e-3 : 2.5e-3);
-    EXPECT_FALSE(Chosen("gelu", 24, -30, 50, o).sided());  // 2^10 pieces
+    EXPECT_FALSE(ChosenFor("gelu", 24, -30, 50, o).sided());  // 2^10 pieces
   }
-  EXPECT_EQ(Chosen("gelu_new", 24, -30, 98).pieces(), 6);
-  EXPECT_EQ(Chosen("tanh", 24, -30, 98).pieces(), 6);
-  EXPECT_EQ(Chosen("silu", 24, -30, 98).pieces(), 8);
-  EXPECT_FALSE(Chosen("relu", 24, -30, 98).sided());
+  EXPECT_EQ(ChosenFor("gelu_new", 24, -30, 98).pieces(), 6);
+  EXPECT_EQ(ChosenFor("tanh", 24, -30, 98).pieces(), 6);
+  EXPECT_EQ(ChosenFor("silu", 24, -30, 98).pieces(), 8);
+  EXPECT_FALSE(ChosenFor("relu", 24, -30, 98).sided());
   RegisterFunction("wave_test", [](double v) { return std::sin(v); });
-  ExpectRefused([&] { Chosen("wave_test", 24, -30, 98); },
+  ExpectRefused([&] { ChosenFor("wave_test", 24, -30, 98); },
                 "the wave_test needs 2^11 pieces, the limits are 2^2 and 2^10; change `piece`");
 }
 
@@ -304,7 +304,7 @@ TEST(Activation, ChooseNeighbours) {
   Options o;
   o.Set("pieces", 1);
   for (const char* function : {"gelu", "gelu_new", "silu", "tanh"}) {
-    const Activation slice = Chosen(function, 24, -5, 6), whole = Chosen(function, 24, -5, 6, o);
+    const Activation slice = ChosenFor(function, 24, -5, 6), whole = ChosenFor(function, 24, -5, 6, o);
     EXPECT_EQ(whole.shift, 0);
     EXPECT_EQ(whole.scale, 24 + 6);
     EXPECT_EQ(whole.lines.a, 6 + 15);

@@ -16,7 +16,7 @@ constexpr int kWidestStream = 58;    // bits of a stream that is read without a 
 constexpr int kFinestScores = 46;  // scale of a product of un-truncated queries and keys; its slices fit 61 bits
 const char* const kQueryKey = "query_key";  // its product is read by slices, so it may stay un-truncated
 
-const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
+const char* const kRescaleKinds[] = {"exact", "optional", "extend", "clamp"};
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* se
 }
 
 void Rescale::Attributes(Visitor& v) {
-  v.Choice("kind", &kind, kKinds, "has a rescale of the kind ");
+  v.Choice("kind", &kind, kRescaleKinds, "has a rescale of the kind ");
   v.Text("key", &key, 40);
 }
 

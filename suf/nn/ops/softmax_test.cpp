@@ -137,7 +137,7 @@ TEST(Softmax, FloatAndSee) {
   EXPECT_EQ(seen.at("score")[1].low, 7);
 }
 
-Softmax Chosen(int scale, std::vector<SeenRange> score, std::vector<SeenRange> row_max, int64_t head_dim = 4) {
+Softmax ChosenSoftmax(int scale, std::vector<SeenRange> score, std::vector<SeenRange> row_max, int64_t head_dim = 4) {
   const Seen seen{{"score", score}, {"row_max", row_max}};
   const Options o;
   Softmax s;
@@ -151,7 +151,7 @@ Softmax Chosen(int scale, std::vector<SeenRange> score, std::vector<SeenRange> r
 
 // Two heads, each with a window of 32 places for its scores and 0.6 of the spare range under them.
 TEST(Softmax, Choose) {
-  const Softmax s = Chosen(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
+  const Softmax s = ChosenSoftmax(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
   const SoftmaxByMaximum& m = s.maximum;
   EXPECT_EQ(s.scale, 18);  // exp_high and exp_low
   EXPECT_EQ(s.shift, 12);  // 16 to slice
@@ -166,9 +166,9 @@ TEST(Softmax, Choose) {
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(m.high_table[i], std::llround(4096 * std::exp(-double(i))));
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ(m.low_table[i], std::llround(64 * std::exp(double(i) / 32)));
   const char* words = "the scores of the calibration span ";
-  ExpectRefused([] { Chosen(4, {{0, 10}}, {{0, 10}}); }, words);
-  ExpectRefused([] { Chosen(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
-  ExpectRefused([] { Chosen(4, {{0, 0x1p30}}, {{0, 10}}); }, "; check the weights of queries and keys");
+  ExpectRefused([] { ChosenSoftmax(4, {{0, 10}}, {{0, 10}}); }, words);
+  ExpectRefused([] { ChosenSoftmax(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
+  ExpectRefused([] { ChosenSoftmax(4, {{0, 0x1p30}}, {{0, 10}}); }, "; check the weights of queries and keys");
 }
 
 // Every pair of scores in a row of two. Checks entries, and the row sum on which the weighted sum relies.
@@ -194,7 +194,7 @@ TEST(Softmax, BoundIsSound) {
 }
 
 TEST(Softmax, Fields) {
-  Softmax s = Chosen(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
+  Softmax s = ChosenSoftmax(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
   s.ring = 30;
   ExpectFields(s);
   s.causal = true;

@@ -19,6 +19,7 @@ void VisitIndex(Visitor& v, IndexPlan& p) {
   v.Text("document", &p.document, About::kNameBytes);
   p.search.Attributes(v);
   p.search.Fields(v);
+  v.Int("table", p.table, 0, kMostTableWords);
 }
 
 Json ContentOf(const IndexPlan& index) {

@@ -1,19 +1,25 @@
 // The public part of P0's index. It names the model's plan and prompts, and has the shape of the search.
 // (docs/mathematics.md#index-search)
 #pragma once
+#include "suf/nn/ops/fetch.hpp"
 #include "suf/nn/ops/search.hpp"
 #include "suf/nn/plan/plan.hpp"
 
 namespace suf::nn {
 
 inline constexpr int kIndexPlanVersion = 1;
+// The words of 16 bits of a table's row, at most: 2 kB.
+inline constexpr int64_t kMostTableWords = 1024;
 
 struct IndexPlan {
   Hash model{};                // hash of the model's plan
   std::string text, document;  // names of the plan's prompts for a text and for a document; empty: none
   Search search;               // its rows are the capacity
+  int64_t table = 0;           // words of 16 bits of a row that can be fetched; 0: nothing can
 
   int64_t capacity() const { return search.rows(); }
+  // Returns the fetch of as many rows as a search has hits. The index must have a table.
+  Fetch fetch() const { return {.rows = capacity(), .words = table, .k = search.k, .block = search.block}; }
 };
 
 // Returns canonical JSON text. "hash" is IndexPlanHash.

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "suf/nn/ops/search.hpp"
+
 namespace suf::nn {
 
 namespace {
@@ -99,6 +101,20 @@ std::vector<MaskedWeight> MaskedWeights(const Plan& plan) {
     bits = std::max(bits, c.ops[size_t(n.index)]->ring);
   });
   return out;
+}
+
+SearchInputNames SearchInputsOf(const Plan& plan) {
+  const GraphNode& last = *plan.graph.nodes().back();
+  const Class& c = plan.classes.at(0);
+  if (!dynamic_cast<const Search*>(c.ops.back().get())) throw Bug("the plan has no index");
+  SearchInputNames names;
+  for (const WeightSlot& s : c.ops.back()->Slots()) {
+    if (s.masked)
+      names.rows.push_back(SlotName(plan, c, last, s));
+    else
+      names.bias = SlotName(plan, c, last, s);
+  }
+  return names;
 }
 
 void ModelInputs(const Plan& plan, const QuantisedWeights& q, const SetInput& set) {

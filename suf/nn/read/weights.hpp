@@ -34,6 +34,15 @@ struct MaskedWeight {
 // Returns them in the order of the graph, then those that only a later class reads. All others never leave P0.
 std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
 
+// The names of the inputs of a plan's search, without the "W.", "Wh." or "B." before them. They are its blocks of rows,
+// in order, and P0's bias.
+struct SearchInputNames {
+  std::vector<std::string> rows;
+  std::string bias;
+};
+// Throws Bug if the plan has no index (WithIndex).
+SearchInputNames SearchInputsOf(const Plan& plan);
+
 // Receives an input of P0: "W.<name>" and its tensor.
 using SetInput = std::function<void(const std::string& name, const Tensor& values)>;
 // Sets P0's inputs of a trace that do not depend on the length.

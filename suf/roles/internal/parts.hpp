@@ -6,6 +6,7 @@
 #include "suf/proto/audit.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/roles/internal/index_inputs.hpp"
 #include "suf/roles/internal/shared_inputs.hpp"
 #include "suf/run/inputs.hpp"
 #include "suf/run/times.hpp"
@@ -58,8 +59,17 @@ class Generator {
 
  private:
   static constexpr size_t kMasks = 2;  // B kept for later deals
+  // Returns B of the rows that a search or a fetch reads.
+  std::shared_ptr<const run::Inputs> IndexMasksOf(const store::Job& job, const proto::IndexMask& index);
+  template <class T>
+  void FillMasks(std::map<Hash, RowBlocks<T>>& blocks, const RowShape& shape, bool table, const proto::IndexMask& index,
+                 run::Inputs& inputs);
   Engine& engine_;
-  SharedInputs<Hash> masks_{kMasks};  // B by the hash of weights id and seed
+  SharedInputs<Hash> masks_{kMasks};                       // B by the hash of weights id and seed
+  SharedInputs<Hash> searches_{kMasks}, fetches_{kMasks};  // by the hash of seed and list
+  std::mutex m_;                                           // guards the maps below
+  std::map<Hash, RowBlocks<RowWord>> rows_;                // by index plan
+  std::map<Hash, RowBlocks<TableWord>> tables_;
 };
 
 // Returns the callbacks with which the model owner audits bundles.

@@ -1,0 +1,69 @@
+// Makes an index of random rows, or appends random rows to it, without embedding a document.
+//
+//    random_index PLAN DIR ROWS
+//
+// Makes the folder DIR of an index for a plan, with the shape that suf index create chooses. If the folder is there,
+// appends to it. Row i has the id "di" and the text "document i". All documents can be fetched.
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+
+#include "apps/exit.hpp"
+#include "bench/random_rows.hpp"
+#include "suf/backends/all.hpp"
+#include "suf/nn/plan/index_shape.hpp"
+#include "suf/roles/engine.hpp"
+#include "suf/roles/index_folder.hpp"
+
+namespace suf::bench {
+namespace {
+
+// Makes rows as roles::RowOf does. `whole` is the plan with the index.
+roles::IndexRows RandomRows(const nn::Plan& whole, const nn::Search& search, int64_t first, int64_t count) {
+  roles::IndexRows rows;
+  const double norm = std::ldexp(nn::RowFactor(whole), search.g);
+  for (int64_t i = first; i < first + count; ++i) {
+    const std::vector<double> v = LeaningVector(uint64_t(i), 0.4, search.columns);
+    const double factor = norm / std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+    for (const double x : v) rows.values.push_back(int16_t(std::lround(x * factor)));
+    rows.documents.push_back({Str("d", i), Str("document ", i)});
+  }
+  return rows;
+}
+
+nn::IndexPlan ShapedFor(const nn::Plan& plan, int64_t rows) {
+  nn::IndexPlan index;
+  index.model = nn::PlanHash(plan);
+  index.text = index.document = plan.about.default_prompt;
+  index.search.floor = 1 - (int64_t{1} << (index.search.f + index.search.g));
+  index.table = nn::kMostTableWords;
+  return nn::ChooseShape(plan, index, {.rows = nn::CapacityFor(rows), .tokens = 32},
+                         compiler::ParseProfile("lan").prices, backends::Make("packed")->capabilities());
+}
+
+int Main(int argc, char** argv) {
+  const int64_t rows = argc == 4 ? std::atoll(argv[3]) : 0;
+  if (rows < 1) Fail(Cause::kInput, "usage: random_index PLAN DIR ROWS");
+  const nn::Plan plan = roles::LoadPlan(argv[1]);
+  if (!std::filesystem::exists(argv[2])) {
+    const nn::IndexPlan index = ShapedFor(plan, rows);
+    roles::IndexFolder::Create(argv[2], index, RandomRows(nn::WithIndex(plan, index), index.search, 0, rows));
+  } else {
+    roles::IndexFolder folder(argv[2]);
+    folder.Append(RandomRows(nn::WithIndex(plan, folder.index()), folder.index().search, folder.rows(), rows));
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace suf::bench
+
+int main(int argc, char** argv) {
+  try {
+    return suf::bench::Main(argc, argv);
+  } catch (const ::suf::Error& e) {
+    std::cerr << "suf: " << e.what() << "\n";
+    return suf::apps::ExitCode(e.cause());
+  }
+}
