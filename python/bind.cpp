@@ -109,13 +109,33 @@ nb::object ArrayOf(std::vector<T> values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
+// Returns a document of a hit. Bytes that are no UTF-8 are replaced, because an error would be that of all texts.
+nb::object TextOf(const std::string& document) {
+  return nb::steal(PyUnicode_DecodeUTF8(document.data(), Py_ssize_t(document.size()), "replace"));
+}
+
+// Returns the hits of a search as objects of suf.Hit.
+nb::object HitsOf(const roles::EngineIndex& index, const roles::Embedding& e) {
+  const nb::object hit = nb::module_::import_("suf._search").attr("Hit");
+  const nn::ToldOfHits told = index.index.search.told;
+  const double one = nn::ScoreOfOne(index.whole);
+  nb::list hits;
+  for (size_t i = 0; i < e.hits->size(); ++i) {
+    const nn::SearchHit& h = (*e.hits)[i];
+    const nb::object rank = told == nn::ToldOfHits::kOrder ? nb::cast(h.rank) : nb::none();
+    const nb::object score = told == nn::ToldOfHits::kScores ? nb::cast(double(h.score) / one) : nb::none();
+    hits.append(hit(h.row, rank, score, i < e.documents.size() ? TextOf(e.documents[i]) : nb::none()));
+  }
+  return hits;
+}
+
 nb::dict FactsOf(const roles::Embedding& e, const EncoderCore& core) {
   nb::dict facts;
   facts["serial"] = e.serial;
   facts["n"] = e.count;
   facts["texts"] = e.texts;
   facts["variant"] = core.variant(e.variant);
-  facts["f"] = e.scale;
+  if (!e.hits) facts["f"] = e.scale;
   facts["y"] = ArrayOf(e.Integers());
   facts["resumed"] = e.work == nullptr;
   if (!e.work) return facts;
@@ -131,7 +151,10 @@ nb::dict FactsOf(const roles::Embedding& e, const EncoderCore& core) {
   ms["ahead"] = e.ahead_ms;
   ms["online"] = e.times.total * 1e3;
   facts["ms"] = ms;
-  if (e.receipt) facts["receipt"] = service::Encode(service::ReceiptLine{*e.receipt, e.place});
+  nb::list receipts;
+  for (const auto& receipt : {e.receipt, e.fetch_receipt})
+    if (receipt) receipts.append(service::Encode(service::ReceiptLine{*receipt, e.place}));
+  facts["receipts"] = receipts;
   return facts;
 }
 
@@ -172,7 +195,7 @@ struct BoundCall {
     const FreeLock released;
     return texts->Cancel();
   }
-  // Returns for each text (values, facts), an exception, or None if it was taken back.
+  // Returns for each text (values or hits, facts), an exception, or None if it was taken back.
   nb::list Results(size_t count) const {
     texts->Finish();
     nb::list all;
@@ -181,7 +204,7 @@ struct BoundCall {
       if (!result)
         all.append(nb::none());
       else if (const auto* const e = std::get_if<roles::Embedding>(&*result))
-        all.append(nb::make_tuple(ArrayOf(e->Values()), FactsOf(*e, *core)));
+        all.append(nb::make_tuple(e->hits ? HitsOf(*core->index(), *e) : ArrayOf(e->Values()), FactsOf(*e, *core)));
       else if (const auto* const late = std::get_if<roles::LateError>(&*result))
         all.append(OwnExceptionOf(late->error));
       else
@@ -262,14 +285,14 @@ struct BoundEncoder {
 
 std::vector<model::Ids> Tokenize(const BoundEncoder& e,
                                  const std::vector<std::pair<PlainText, std::optional<PlainText>>>& texts,
-                                 const PlainText& prompt, size_t limit) {
+                                 const PlainText& prompt, size_t limit, bool cut) {
   const EncoderCore& core = e.Here();
   const FreeLock released;  // a text may be long
   std::vector<model::Ids> all;
   for (size_t i = 0; i < texts.size(); ++i) try {
       roles::TextInput text{.first = ViewOf(texts[i].first), .second = {}, .prompt = ViewOf(prompt)};
       if (texts[i].second) text.second = ViewOf(*texts[i].second);
-      all.push_back(core.Tokenize(text, limit, true));
+      all.push_back(core.Tokenize(text, limit, cut));
     } catch (const Error& x) {
       throw Error(x.cause(), texts.size() == 1 ? std::string(x.what())
                                                : Str("text ", i + 1, " of ", texts.size(), ": ", x.what()));
@@ -290,6 +313,7 @@ BoundCall Submit(const BoundEncoder& e, const std::vector<std::vector<int32_t>>&
 
 nb::dict AboutOf(const BoundEncoder& e) {
   const nn::Plan& plan = e.Here().plan();
+  const roles::EngineIndex* const index = e.Here().index();
   static const char* const kForms[] = {"single", "pair", "either"};
   nb::dict about, prompts;
   for (const nn::Prompt& p : plan.about.prompts)
@@ -302,12 +326,16 @@ nb::dict AboutOf(const BoundEncoder& e) {
   about["max_tokens"] = plan.max_tokens;
   about["longest"] = plan.about.longest;
   about["scores"] = plan.about.result == nn::ResultKind::kScores;
-  about["unit"] = plan.about.result == nn::ResultKind::kUnit;
+  about["unit"] = !index && plan.about.result == nn::ResultKind::kUnit;
   about["texts"] = kForms[int(plan.about.texts)];
   about["labels"] = plan.about.labels;
   about["similarity"] = plan.about.similarity;
   about["prompts"] = prompts;
-  about["default_prompt"] = plan.about.default_prompt;
+  about["default_prompt"] = index ? index->index.text : plan.about.default_prompt;
+  if (index) {
+    about["index"] = Hex(index->hash);
+    about["k"] = index->index.search.k;
+  }
   return about;
 }
 
@@ -343,7 +371,7 @@ NB_MODULE(_suf, m) {
              return weights ? Hex(*weights) : std::string();
            })
       .def("notices", [](const BoundEncoder& e) { return e.Here().TakeNotices(); })
-      .def("tokenize", Tokenize, "texts"_a, "prompt"_a, "limit"_a)
+      .def("tokenize", Tokenize, "texts"_a, "prompt"_a, "limit"_a, "cut"_a)
       .def("submit", Submit, "ids"_a, "priority"_a, "batch"_a, "resume"_a, "ended"_a = nb::none(), "number"_a = 0)
       .def("wait_ms", [](const BoundEncoder& e) { return e.Here().wait_ms(); })
       .def(
@@ -369,9 +397,9 @@ NB_MODULE(_suf, m) {
   m.def(
       "open",
       [](std::string connect, std::string dealer, std::string certs, std::string store, std::string plan,
-         std::string vocabulary, std::string table, std::string expect, std::vector<std::string> pins,
-         std::string variant, std::string backend, std::string kernels, int parallel, int streams, int64_t memory,
-         double timeout, double retry, bool receipts) {
+         std::string vocabulary, std::string table, std::string index_plan, std::string expect,
+         std::vector<std::string> pins, std::string variant, std::string backend, std::string kernels, int parallel,
+         int streams, int64_t memory, double timeout, double retry, bool receipts, bool search, bool fetch) {
         return new EncoderOpening({.connect = std::move(connect),
                                    .dealer = std::move(dealer),
                                    .certs = std::move(certs),
@@ -379,6 +407,7 @@ NB_MODULE(_suf, m) {
                                    .plan = std::move(plan),
                                    .vocabulary = std::move(vocabulary),
                                    .table = std::move(table),
+                                   .index_plan = std::move(index_plan),
                                    .expect = std::move(expect),
                                    .pins = std::move(pins),
                                    .variant = std::move(variant),
@@ -389,11 +418,13 @@ NB_MODULE(_suf, m) {
                                    .memory = memory,
                                    .timeout = timeout,
                                    .retry = retry,
-                                   .receipts = receipts});
+                                   .receipts = receipts,
+                                   .search = search,
+                                   .fetch = fetch});
       },
-      nb::kw_only(), "connect"_a, "dealer"_a, "certs"_a, "store"_a, "plan"_a, "vocabulary"_a, "table"_a, "expect"_a,
-      "pins"_a, "variant"_a, "backend"_a, "kernels"_a, "parallel"_a, "streams"_a, "memory"_a, "timeout"_a, "retry"_a,
-      "receipts"_a);
+      nb::kw_only(), "connect"_a, "dealer"_a, "certs"_a, "store"_a, "plan"_a, "vocabulary"_a, "table"_a, "index_plan"_a,
+      "expect"_a, "pins"_a, "variant"_a, "backend"_a, "kernels"_a, "parallel"_a, "streams"_a, "memory"_a, "timeout"_a,
+      "retry"_a, "receipts"_a, "search"_a, "fetch"_a);
 }
 
 }  // namespace suf::python

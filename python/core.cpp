@@ -9,6 +9,7 @@
 #include "suf/net/tls.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
+#include "suf/roles/index_folder.hpp"
 #include "suf/roles/pull.hpp"
 
 namespace suf::python {
@@ -58,7 +59,10 @@ EncoderCore::EncoderCore(EncoderSettings settings) : settings_(std::move(setting
   home_ = std::make_unique<store::Home>(settings_.store);
   for (std::string& notice : home_->TakeNotices()) Note(std::move(notice));
   const roles::PulledFiles files = FilesFor(own);
-  engine_ = std::make_unique<roles::ModelEngine>(roles::LoadPlan(files.plan.string()), *backend_);
+  std::vector<nn::IndexPlan> indexes;
+  if (settings_.search) indexes.push_back(roles::LoadIndexPlan(IndexPlanAmong(files)));
+  engine_ = std::make_unique<roles::ModelEngine>(roles::LoadPlan(files.plan.string()), *backend_, roles::EmitTexts,
+                                                 std::move(indexes));
   if (engine_->plan().public_table())
     engine_->UseTable(roles::PublicTable(
         settings_.table.empty() ? roles::TableFile(files.plan) : std::filesystem::path(settings_.table),
@@ -76,14 +80,19 @@ EncoderCore::EncoderCore(EncoderSettings settings) : settings_(std::move(setting
 
 EncoderCore::~EncoderCore() { Close(true); }
 
-// Returns the plan and the tokenizer, pulled if they are not named.
+// Returns the plan and the tokenizer, pulled if they are not named. For a search without a named index plan it also
+// returns those of the pull.
 roles::PulledFiles EncoderCore::FilesFor(const net::Credentials& own) const {
   roles::PulledFiles files{.plan = settings_.plan, .tokenizer = settings_.vocabulary};
-  if (!settings_.plan.empty() && !settings_.vocabulary.empty()) return files;
+  const bool named = !settings_.plan.empty() && !settings_.vocabulary.empty();
+  const bool searches = settings_.search && settings_.index_plan.empty();
+  if (named && !searches) return files;
   std::optional<Hash> expect;
   if (!settings_.expect.empty()) {
     const Bytes hash = FromHex(settings_.expect, sizeof(Hash), "the expected hash");
     std::copy(hash.begin(), hash.end(), expect.emplace().begin());
+  } else if (named) {
+    expect = nn::PlanHash(roles::LoadPlan(settings_.plan));
   }
   const std::filesystem::path folder = roles::PullFolder(*home_);
   std::optional<roles::PulledFiles> pulled;
@@ -92,8 +101,9 @@ roles::PulledFiles EncoderCore::FilesFor(const net::Credentials& own) const {
   } catch (const Error&) {  // damaged files are replaced by those of a known hash
     if (!expect) throw;
   }
-  const bool lacks =
-      !pulled || (expect && pulled->hash != *expect) || (settings_.vocabulary.empty() && pulled->tokenizer.empty());
+  const bool lacks = !pulled || (expect && pulled->hash != *expect) ||
+                     (settings_.vocabulary.empty() && pulled->tokenizer.empty()) ||
+                     (searches && pulled->indexes.empty());
   if (lacks) {
     const auto p0 = net::Dial(own, net::Address::ParseList(settings_.connect).at(0), Role::kModel,
                               apps::Timeout(settings_.timeout), settings_.stop);
@@ -104,7 +114,25 @@ roles::PulledFiles EncoderCore::FilesFor(const net::Credentials& own) const {
   if (files.tokenizer.empty())
     Fail(Cause::kInput, "the model owner does not have the tokenizer of its plan, whose SHA-256 is ",
          Hex(pulled->tokenizer_hash), "; ask it for the file, and name that");
+  files.indexes = std::move(pulled->indexes);
   return files;
+}
+
+// Returns the file of the index plan that is named, or of the only one that was pulled.
+std::string EncoderCore::IndexPlanAmong(const roles::PulledFiles& files) const {
+  if (!settings_.index_plan.empty()) return settings_.index_plan;
+  if (files.indexes.empty())
+    Fail(Cause::kInput, "the model owner serves no index that can be searched; ask its operator for one");
+  if (files.indexes.size() == 1) return files.indexes[0].second.string();
+  std::string names;
+  for (const auto& [hash, file] : files.indexes)
+    names += Str(names.empty() ? "" : ", ", file.string(), " (index ", Hex(View(hash).first(4)), ")");
+  Fail(Cause::kInput, "the model owner serves ", files.indexes.size(), " indexes: ", names,
+       "; give one of these files as index_plan");
+}
+
+const roles::EngineIndex* EncoderCore::index() const {
+  return engine_->indexes().empty() ? nullptr : engine_->indexes()[0].get();
 }
 
 std::shared_ptr<roles::Lanes> EncoderCore::OpenLanes(const net::Credentials& own) {
@@ -112,13 +140,15 @@ std::shared_ptr<roles::Lanes> EncoderCore::OpenLanes(const net::Credentials& own
   const std::vector<net::Address> servers = net::Address::ParseList(settings_.connect);
   proto::Dealers dealers = roles::DealersAt(own, net::Address::ParseList(settings_.dealer), timeout, settings_.streams);
   roles::Lanes::Options options{.parallel = std::max(settings_.parallel, int(dealers.size())),
-                                .batch = nn::kMostTexts,
+                                .batch = index() ? 1 : nn::kMostTexts,
                                 .servers = uint8_t(servers.size())};
   options.retry = net::Millis(int64_t(settings_.retry * 1000));
   options.retries = [this](const Error& e, net::Millis pause) {
     Note(Str(e.what(), "; tried again in ", pause.count(), " ms"));
   };
   options.client.variants = engine_->Allowed(settings_.variant);
+  options.client.search = index();
+  options.client.fetch = settings_.fetch;
   options.client.memory = apps::MemoryLimit(settings_.memory);
   options.client.keys.window = uint64_t(settings_.window) << 20;
   if (settings_.receipts) options.client.keys.receipts = [](const proto::Receipt&) {};

@@ -23,6 +23,7 @@ namespace suf::python {
 struct EncoderSettings {
   std::string connect, dealer, certs, store;
   std::string plan = {}, vocabulary = {}, table = {};  // files; empty: pulled, or beside the plan
+  std::string index_plan = {};                         // file, of a search; empty: the pulled one
   std::string expect = {};                             // hash of a pulled plan; empty: any
   std::vector<std::string> pins = {};
   std::string variant = "auto", backend = "auto", kernels = {};
@@ -30,6 +31,8 @@ struct EncoderSettings {
   int64_t memory = 0;               // MB; 0: three quarters of the machine's
   double timeout = 60, retry = 60;  // seconds
   bool receipts = false;
+  bool search = false;        // texts are searched in an index
+  bool fetch = false;         // the documents of hits are fetched
   std::stop_token stop = {};  // ends the opening
 };
 
@@ -63,15 +66,17 @@ class SubmittedTexts {
   std::unique_ptr<roles::ResumeFile> file_;
 };
 
-// A data owner that embeds texts at any time, from any thread.
+// A data owner that embeds or searches texts at any time, from any thread.
 class EncoderCore {
  public:
-  // Opens store and plan, and pulls plan and tokenizer if none is named. Makes no session before the first text. Throws
-  // the errors of these.
+  // Opens store and plans, and pulls the files that are not named. Makes no session before the first text. Throws the
+  // errors of these.
   explicit EncoderCore(EncoderSettings settings);
   ~EncoderCore();  // as Close at once
   const nn::Plan& plan() const { return engine_->plan(); }
   const Hash& hash() const { return engine_->hash(); }
+  // Returns the index that texts are searched in; null if they are embedded.
+  const roles::EngineIndex* index() const;
   // Returns the name of the variant with this number.
   const std::string& variant(uint32_t number) const { return engine_->variants().at(number).name; }
   // Returns the weights id of the last session; nothing before the first one.
@@ -94,6 +99,7 @@ class EncoderCore {
  private:
   void Note(std::string notice);
   roles::PulledFiles FilesFor(const net::Credentials& own) const;
+  std::string IndexPlanAmong(const roles::PulledFiles& files) const;
   std::shared_ptr<roles::Lanes> OpenLanes(const net::Credentials& own);
   void Take(SubmittedTexts& call, size_t text, roles::LaneResult result) noexcept;
 

@@ -1,4 +1,4 @@
-"""AsyncEncoder: the calls of Encoder as coroutines."""
+"""AsyncEncoder and AsyncSearcher: the calls of Encoder and Searcher as coroutines."""
 import asyncio
 import os
 import time
@@ -6,14 +6,14 @@ import time
 from suf import _suf
 from suf._core import Owner, whole
 from suf._encoder import EncoderMethods
+from suf._search import SearcherMethods
 
 
-class AsyncEncoder(EncoderMethods, Owner):
-    """Embeds texts in an event loop. A coroutine that is cancelled takes its texts back: those that have not begun cost
-    nothing. One object serves one loop at a time; it needs no thread of Python."""
+class AsyncOwner(Owner):
+    """The calls of an Owner in an event loop, with the rules of AsyncEncoder."""
 
     def __init__(self, *args, **options):
-        """As Encoder. Blocks while it opens; `await AsyncEncoder.open(..)` does not."""
+        """As the class without Async. Blocks while it opens; `await AsyncEncoder.open(..)` does not."""
         super().__init__(*args, **options)
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ended = _suf.EndedCalls(self._event)
@@ -31,7 +31,7 @@ class AsyncEncoder(EncoderMethods, Owner):
         await self.close(kind is not None)
 
     async def close(self, at_once=False):  # type: ignore[override]
-        """As Encoder.close."""
+        """As Owner.close."""
         await asyncio.to_thread(self._shut, at_once)
 
     def _shut(self, at_once=False):
@@ -93,6 +93,11 @@ class AsyncEncoder(EncoderMethods, Owner):
             raise
         return self._finish(call, len(ids), begun)
 
+
+class AsyncEncoder(EncoderMethods, AsyncOwner):
+    """Embeds texts in an event loop. A coroutine that is cancelled takes its texts back: those that have not begun cost
+    nothing. One object serves one loop at a time; it needs no thread of Python."""
+
     async def encode(self, inputs, prompt_name=None, prompt=None, batch_size=1, output_value='sentence_embedding', precision='float32',
                      convert_to_numpy=True, convert_to_tensor=False, device=None, normalize_embeddings=False, truncate_dim=None, pool=None,
                      chunk_size=None, resume=None, priority=0, **others):
@@ -101,3 +106,12 @@ class AsyncEncoder(EncoderMethods, Owner):
                                  truncate_dim, pool, chunk_size, others)
         results = await self._submit(ids, batch_size, resume, priority)
         return self._convert(results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor)
+
+
+class AsyncSearcher(SearcherMethods, AsyncOwner):
+    """Searches texts in an event loop, with the rules of AsyncEncoder."""
+
+    async def search(self, texts, prompt_name=None, prompt=None, truncate=False, priority=0):
+        """As Searcher.search. Texts of a higher priority run first."""
+        ids, one = self._prepare(texts, prompt_name, prompt, truncate)
+        return self._hits(await self._submit(ids, priority=priority), one)

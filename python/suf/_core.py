@@ -24,7 +24,7 @@ class LastCall:
     weights: str  # id of the model owner's weights
     serials: list[int]
     integers: list[np.ndarray]  # (d,) int64 each, equal to those of `suf simulate`
-    scales: list[int]  # a value v means v / 2**scale
+    scales: list[int]  # a value v means v / 2**scale; empty for searches
     flights: list[int | None]  # None: of an earlier run (resume=)
     bytes: dict[str, int]  # sent by p0 and p1, p1_offline, setup
     ms: float  # of the call
@@ -94,19 +94,28 @@ class Bar:
             sys.stderr.write('\n')
 
 
+def flag(name, value):
+    """Returns a bool."""
+    if not isinstance(value, bool):
+        raise InputError(f'{name}={value!r} is not possible; give True or False')
+    return value
+
+
+def path(name, value, needed=False):
+    """Returns a path as text; an empty one for None."""
+    if value is None and not needed:
+        return ''
+    try:
+        text = os.fspath(value)
+    except TypeError:
+        text = ''
+    if not isinstance(text, str) or not text:
+        raise InputError(f'{name}={value!r} is no path; give a str or a Path')
+    return text
+
+
 def settings_of(connect, dealer, certs, store, *, plan=None, vocab=None, table=None, expect=None, pins=(), variant='auto',
                 backend='auto', kernels=None, parallel=2, streams=1, memory=None, timeout=60, retry=60, receipts=False):
-    def path(name, value, needed=False):
-        if value is None and not needed:
-            return ''
-        try:
-            text = os.fspath(value)
-        except TypeError:
-            text = ''
-        if not isinstance(text, str) or not text:
-            raise InputError(f'{name}={value!r} is no path; give a str or a Path')
-        return text
-
     def listed(name, value):
         rows = [value] if isinstance(value, str) else list(value) if isinstance(value, (list, tuple)) else []
         if not rows or not all(isinstance(r, str) and r for r in rows):
@@ -119,16 +128,15 @@ def settings_of(connect, dealer, certs, store, *, plan=None, vocab=None, table=N
         return value
     if expect is not None and not expect:
         raise InputError('expect is empty; give the 64 hex digits of the plan, or leave it out')
-    if not isinstance(receipts, bool):
-        raise InputError(f'receipts={receipts!r} is not possible; give True or False')
     return {'connect': ','.join(listed('connect', connect)), 'dealer': ','.join(listed('dealer', dealer)),
             'certs': path('certs', certs, True), 'store': path('store', store, True), 'plan': path('plan', plan),
-            'vocabulary': path('vocab', vocab), 'table': path('table', table),
+            'vocabulary': path('vocab', vocab), 'table': path('table', table), 'index_plan': '',
             'expect': word('expect', expect) if expect is not None else '', 'pins': listed('pins', pins) if pins else [],
             'variant': word('variant', variant), 'backend': word('backend', backend),
             'kernels': word('kernels', kernels) if kernels is not None else '', 'parallel': whole('parallel', parallel, 1, 64),
             'streams': whole('streams', streams, 1, 16), 'memory': 0 if memory is None else whole('memory', memory, 1, 1 << 30),
-            'timeout': seconds('timeout', timeout, 0.001), 'retry': seconds('retry', retry), 'receipts': receipts}
+            'timeout': seconds('timeout', timeout, 0.001), 'retry': seconds('retry', retry), 'receipts': flag('receipts', receipts),
+            'search': False, 'fetch': False}
 
 
 def opened(settings):
@@ -157,13 +165,13 @@ class Owner:
         * parallel: texts that run side by side, each in a lane.
         * retry: seconds for which a broken peer is dialled again.
         * memory: MB of everything that runs side by side. The default is three quarters of the machine's.
-        * receipts: True requests a receipt for each text (`last.receipts`).
+        * receipts: True requests a receipt for each text, and for each fetch (`last.receipts`).
 
         Raises InputError, PeerError, RefusedError, ResourceError."""
         self._core = None
         self._ending = {}  # calls that were interrupted, by their resume file
         self._last = contextvars.ContextVar('last', default=None)
-        self._core = opened(settings_of(connect, dealer, certs, store, **options))
+        self._core = opened(self._settings(connect, dealer, certs, store, **options))
         self._finalizer = weakref.finalize(self, self._core.close, True)  # also when the program ends
         self._about = self._core.about()
         if self.ENDING and (self._about['scores'] != (self.ENDING == 'scores')):
@@ -171,6 +179,10 @@ class Owner:
             kind = 'scores of a classifier or reranker' if self._about['scores'] else 'embeddings'
             raise InputError(f"the plan gives {kind}, which {type(self).__name__} does not return; use "
                              f"{'Classifier or CrossEncoder' if self._about['scores'] else 'Encoder'}")
+
+    def _settings(self, *args, **options):
+        """Returns the arguments of _suf.open."""
+        return settings_of(*args, **options)
 
     def __enter__(self):
         return self
@@ -215,9 +227,9 @@ class Owner:
         longest = self._about['longest']
         return min(self._about['max_tokens'], longest) if longest else self._about['max_tokens']
 
-    def _ids(self, texts, prompt=b'', limit=None):
-        """Tokenizes [(first, second or None)] of UTF-8."""
-        return self._open().tokenize(texts, prompt, limit or self._limit())
+    def _ids(self, texts, prompt=b'', limit=None, cut=True):
+        """Tokenizes [(first, second or None)] of UTF-8. Without `cut`, a text over the limit is an error."""
+        return self._open().tokenize(texts, prompt, limit or self._limit(), cut)
 
     def _settle(self, resume):
         """Waits for the running texts of a call with the same file that was interrupted."""
@@ -256,8 +268,8 @@ class Owner:
         total = {name: sum(f['bytes'][name] // f['texts'] for f in facts if 'bytes' in f) for name in ('p0', 'p1', 'p1_offline', 'setup')}
         self._last.set(LastCall(
             plan=self.plan, weights=self._weights(), serials=[f['serial'] for f in facts], integers=[f['y'] for f in facts],
-            scales=[f['f'] for f in facts], flights=[f.get('flights') for f in facts], bytes=total,
-            ms=(time.monotonic() - begun) * 1e3, receipts=[f['receipt'] for f in facts if 'receipt' in f]))
+            scales=[f['f'] for f in facts if 'f' in f], flights=[f.get('flights') for f in facts], bytes=total,
+            ms=(time.monotonic() - begun) * 1e3, receipts=[r for f in facts for r in f.get('receipts', ())]))
         failed = {}
         for i, r in enumerate(results):
             if r is None:
@@ -277,3 +289,35 @@ class Owner:
             error.results = [None if i in failed else r[0] for i, r in enumerate(results)]
             raise error
         return results
+
+
+class PromptedOwner(Owner):
+    """An Owner whose texts stand behind a prompt of the plan."""
+
+    @property
+    def prompts(self):
+        """The prompts of the plan, {name: text}."""
+        return dict(self._about['prompts'])
+
+    @property
+    def default_prompt_name(self):
+        """The prompt that stands before each text unless a call names another one; None if there is none."""
+        return self._about['default_prompt'] or None
+
+    def _prompt(self, prompt_name, prompt):
+        if prompt is not None:
+            return to_bytes(prompt, 'the prompt')
+        name = prompt_name if prompt_name is not None else self.default_prompt_name
+        if name is None:
+            return b''
+        if name not in self._about['prompts']:
+            raise ValueError(f"prompt_name={name!r} is none of the plan's prompts: {sorted(self._about['prompts']) or 'it has none'}")
+        return to_bytes(self._about['prompts'][name], 'the prompt')
+
+    def _texts(self, inputs, prompt_name, prompt, limit=None, cut=True):
+        """Tokenizes the texts of a call behind their prompt. Returns (ids, whether one text was given)."""
+        one = isinstance(inputs, str)
+        texts = [inputs] if one else as_list(inputs)
+        start = self._prompt(prompt_name, prompt)
+        rows = [(to_bytes(t, f'text {i + 1}' if not one else 'the text'), None) for i, t in enumerate(texts)]
+        return self._ids(rows, start, limit, cut), one

@@ -1,7 +1,7 @@
 """Encoder: embeddings, with the names and meanings of sentence-transformers 6."""
 import numpy as np
 
-from suf._core import LastCall, Owner, as_list, check_choice, to_bytes, whole
+from suf._core import LastCall, PromptedOwner, as_list, check_choice, to_bytes, whole
 from suf._errors import InputError
 
 __all__ = ['Encoder', 'LastCall']
@@ -30,7 +30,7 @@ class ModelCard:
         self.metrics.update(metrics)
 
 
-class EncoderMethods:
+class EncoderMethods(PromptedOwner):
     """The common part of Encoder and AsyncEncoder: everything but the running."""
 
     ENDING: str | None = 'embedding'
@@ -40,15 +40,6 @@ class EncoderMethods:
         """Has `metrics` of the evaluators of sentence-transformers that ran on this object."""
         self._card = getattr(self, '_card', None) or ModelCard()
         return self._card
-
-    @property
-    def prompts(self):
-        """The prompts of the plan, {name: text}."""
-        return dict(self._about['prompts'])
-
-    @property
-    def default_prompt_name(self):
-        return self._about['default_prompt'] or None
 
     @property
     def similarity_fn_name(self):
@@ -91,16 +82,6 @@ class EncoderMethods:
             row[:len(one)], m[:len(one)] = one, 1
         return {'input_ids': all, 'attention_mask': mask}
 
-    def _prompt(self, prompt_name, prompt):
-        if prompt is not None:
-            return to_bytes(prompt, 'the prompt')
-        name = prompt_name if prompt_name is not None else self.default_prompt_name
-        if name is None:
-            return b''
-        if name not in self._about['prompts']:
-            raise ValueError(f"prompt_name={name!r} is none of the plan's prompts: {sorted(self._about['prompts']) or 'it has none'}")
-        return to_bytes(self._about['prompts'][name], 'the prompt')
-
     def _named(self, *names):
         """The first of these prompts that the plan has; else the default."""
         return next((n for n in names if n in self._about['prompts']), None)
@@ -134,11 +115,7 @@ class EncoderMethods:
                 import torch  # type: ignore[import-not-found]  # noqa: F401
             except ImportError:
                 raise ValueError('convert_to_tensor=True needs torch, which is not installed; install it, or leave out the option') from None
-        one = isinstance(inputs, str)
-        texts = [inputs] if one else as_list(inputs)
-        start = self._prompt(prompt_name, prompt)
-        rows = [(to_bytes(t, f'text {i + 1}' if not one else 'the text'), None) for i, t in enumerate(texts)]
-        return self._ids(rows, start, self.max_seq_length), one
+        return self._texts(inputs, prompt_name, prompt, self.max_seq_length)
 
     def _convert(self, results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor):
         values = np.stack([v for v, _ in results]) if results else np.zeros((0, self.get_sentence_embedding_dimension()), np.float32)
@@ -156,7 +133,7 @@ class EncoderMethods:
         return values[0] if one else values
 
 
-class Encoder(EncoderMethods, Owner):
+class Encoder(EncoderMethods):
     """Embeds texts with a model that this process never sees, as sentence-transformers does with a local one."""
 
     def encode(self, inputs, prompt_name=None, prompt=None, batch_size=1, show_progress_bar=False, output_value='sentence_embedding',

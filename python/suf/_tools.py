@@ -56,12 +56,15 @@ def estimate(plan, tokens=32, **options):
 
 def simulate(model, plan, texts, **options):
     """Computes in clear what the protocol computes. Returns {"values": (n, d) float32, "integers": (n, d) int64,
-    "scale"}. Only for someone who has both the model and the texts."""
+    "scale"}. With index="folder" it has "hits" in place of values and scale, a list of dicts for each text. Only for
+    someone who has the model, the texts and the index."""
     with tempfile.NamedTemporaryFile('w', encoding='utf-8', suffix='.jsonl') as file:
         file.writelines(json.dumps({'text': t}) + '\n' for t in ([texts] if isinstance(texts, str) else texts))
         file.flush()
         rows = [json.loads(line) for line in _run('simulate', model=model, plan=plan, json=True, json_file=file.name, **options).splitlines()]
     integers = np.array([r['y'] for r in rows], np.int64)
+    if options.get('index') is not None:
+        return {'integers': integers, 'hits': [r['hits'] for r in rows]}
     return {'integers': integers, 'scale': rows[0]['f'] if rows else 0,
             'values': np.array([r.get('embedding', r.get('scores')) for r in rows], np.float32)}
 
@@ -72,6 +75,8 @@ def certs(folder, data=(), dealer=()):
 
 
 def pull(connect, certs, out, expect=None, **options):
-    """Gets plan and tokenizer from a model owner into a folder. Returns {"plan": hash, "tokenizer": hash}."""
-    lines = _run('pull', connect=connect, certs=certs, out=out, expect=expect, **options).splitlines()
-    return {line.split()[0]: line.split()[1] for line in lines}
+    """Gets plan, tokenizer and index plans from a model owner into a folder. Returns {"plan": hash, "tokenizer": hash,
+    "indexes": {file: hash}}."""
+    lines = [line.split(None, 2) for line in _run('pull', connect=connect, certs=certs, out=out, expect=expect, **options).splitlines()]
+    found = {name: digest for name, digest, _ in lines if name != 'index'}
+    return {**found, 'indexes': {file: digest for name, digest, file in lines if name == 'index'}}

@@ -7,6 +7,7 @@ interpreter that ends are in time.
 """
 import asyncio
 import concurrent.futures
+import json
 import pathlib
 import re
 import signal
@@ -54,6 +55,10 @@ def integers(last):
 
 def texts(w, count):
     return [w.base.text(3 + i % 6, i) for i in range(count)]
+
+
+def hash_of(w, plan):
+    return w.base.suf('plan', 'show', plan).split('plan ', 1)[1].split()[0]
 
 
 def done(w):
@@ -117,7 +122,7 @@ def _(w):
     w.both()
     given = settings(w, plan=None, vocab=None)
     raises(suf.RefusedError, 'none of the published ones', lambda: suf.Encoder(**given))
-    plan = w.base.suf('plan', 'show', w.base.plan).split('plan ', 1)[1].split()[0]
+    plan = hash_of(w, w.base.plan)
     raises(suf.RefusedError, 'is expected', lambda: suf.Encoder(**given, expect='0' * 64))
     raises(suf.InputError, '64 lower-case hex digits', lambda: suf.Encoder(**given, expect='abc'))
     with suf.Encoder(**given, expect=plan) as m:
@@ -429,6 +434,131 @@ def _(w):
                 assert all(f['label'] == max(f['scores'], key=f['scores'].get) and set(f['scores']) == set(m.labels) for f in found)
                 assert m.predict('the dog')['label'] in m.labels
         w.server.end(), w.dealer.end()
+
+
+INDEXES = {'order': ('--k', 5), 'scores': ('--k', 3, '--told', 'scores', '--fetch', 'none')}
+
+
+def documents(w):
+    return [w.base.text(3 + i % 8, 100 + i) for i in range(60)]
+
+
+def index_of(w, name):
+    """Returns the folder of an index of these documents. All cases share it, because choosing its shape takes a second."""
+    folder, docs = w.base.folder / name, w.base.folder / 'docs.jsonl'
+    if not folder.exists():
+        docs.write_text(''.join(json.dumps({'id': f'd{i}', 'text': t}) + '\n' for i, t in enumerate(documents(w))))
+        w.base.suf('index', 'create', '--model', w.base.model, '--plan', w.base.plan, '--docs', docs, '--out', folder, *INDEXES[name])
+    return folder
+
+
+def with_indexes(w, *folders):
+    """Starts dealer and model owner with these indexes."""
+    w.deal(**{'index-plan': [f / 'index.json' for f in folders]}).port()
+    w.serve(index=list(folders)).port()
+
+
+def told(hits):
+    """The hits of one text as `suf simulate` prints them, without their documents."""
+    return [{name: v for name, v in (('row', h.row), ('rank', h.rank), ('score', h.score)) if v is not None} for h in hits]
+
+
+def simulated(w, index, all):
+    """Returns the hits and the integers of each text by the simulator."""
+    found = suf.simulate(w.base.model, w.base.plan, all, index=index)
+    return [[{name: v for name, v in h.items() if name != 'document'} for h in hits] for hits in found['hits']], found['integers'].tolist()
+
+
+@case('search has the hits of the simulator')
+def _(w):
+    index, all = index_of(w, 'order'), texts(w, 4)
+    with_indexes(w, index)
+    hits, words = simulated(w, index, ['the dog', *all])
+    given = settings(w, plan=None, vocab=None, expect=hash_of(w, w.base.plan))
+    with suf.Searcher(**given, fetch=True) as m:
+        found = m.search(all)
+        assert list(map(told, found)) == hits[1:] and integers(m.last) == words[1:], 'in the order of the inputs'
+        assert m.k == 5 and all_of(found, lambda h: h.score is None and h.document == documents(w)[h.row])
+        assert len(m.last.serials) == 4 and m.last.scales == [] and m.last.bytes['p0'] > 0 and min(m.last.flights) > 0
+        assert told(m.search('dog', prompt='the ')) == hits[0] and m.default_prompt_name is None
+        assert m.search([]) == [] and m.search(all[1]) == found[1]
+        wrong_texts(m)
+    pulled = suf.pull(given['connect'], w.base.certs, w.dir / 'pulled', given['expect'])
+    assert pulled['plan'] == m.plan and pulled['indexes'] == {str(w.dir / 'pulled' / 'index.json'): m.index}
+    raises(suf.InputError, 'is closed; make a new one', lambda: m.search('the'))
+
+
+def all_of(found, holds):
+    return all(holds(h) for hits in found for h in hits) and any(found)
+
+
+def wrong_texts(m):
+    """Texts and arguments that a Searcher refuses before anything is sent."""
+    raises(suf.InputError, 'has 20 tokens; the limit is 16; shorten it or let it be cut', lambda: m.search('dog ' * 18))
+    raises(suf.InputError, 'text 2 of 2: the text has 20 tokens', lambda: m.search(['the', 'dog ' * 18]))
+    raises(suf.InputError, 'type NoneType', lambda: m.search(None))
+    raises(suf.InputError, 'truncate=1 is not possible', lambda: m.search('the', truncate=1))
+    raises(ValueError, "none of the plan's prompts", lambda: m.search('the', prompt_name='none'))
+
+
+@case('searches in an event loop')
+def _(w):
+    index, all = index_of(w, 'scores'), texts(w, 6)
+    with_indexes(w, index)
+    wanted, _ = simulated(w, index, all)
+
+    async def run():
+        m = await suf.AsyncSearcher.open(**settings(w, index_plan=index / 'index.json'))
+        async with m:
+            assert list(map(told, await asyncio.gather(*map(m.search, all)))) == wanted
+            assert told(await m.search('dog ' * 18, truncate=True, priority=1)), 'a long text is cut'
+        held = HeldRuns(w.server.port())
+        m = await suf.AsyncSearcher.open(**settings(w, connect=f'127.0.0.1:{held.port}', index_plan=index / 'index.json', parallel=1))
+        async with m:
+            first = asyncio.ensure_future(m.search(all[0]))
+            await asyncio.to_thread(held.reached.acquire)
+            others = [asyncio.ensure_future(m.search(t)) for t in all[1:]]
+            await asyncio.sleep(0.2)
+            for t in others:
+                t.cancel()
+            assert all_cancelled(await asyncio.gather(*others, return_exceptions=True))
+            held.go()
+            assert told(await first) == wanted[0]
+    asyncio.run(run())
+    assert settled(w, 8) == 8, 'the cancelled texts never ran'
+
+
+def all_cancelled(results):
+    return all(isinstance(x, asyncio.CancelledError) for x in results)
+
+
+@case('wrong index plans are named')
+def _(w):
+    one, two = index_of(w, 'scores'), index_of(w, 'order')
+    with_indexes(w, one, two)
+    given = settings(w, expect=hash_of(w, w.base.plan))
+    folder = re.escape(str(w.dir / 'store' / 'pulled'))
+    raises(suf.InputError, f'serves 2 indexes: {folder}/index.json .*, {folder}/index-2.json .*; give one of these files as index_plan', lambda: suf.Searcher(**given))
+    raises(suf.InputError, 'has no documents that can be fetched; search without them', lambda: suf.Searcher(**given, index_plan=one / 'index.json', fetch=True))
+    raises(suf.RefusedError, 'the index is of the plan', lambda: suf.Searcher(**{**given, 'plan': w.base.other_plan}, index_plan=one / 'index.json'))
+    raises(suf.InputError, 'cannot read the index plan', lambda: suf.Searcher(**given, index_plan=w.dir / 'nothing'))
+    raises(suf.RefusedError, 'name the file index.json of an index', lambda: suf.Searcher(**given, index_plan=w.base.plan))
+    raises(suf.InputError, 'index_plan=5 is no path', lambda: suf.Searcher(**given, index_plan=5))
+    raises(suf.InputError, 'fetch=1 is not possible', lambda: suf.Searcher(**given, index_plan=one / 'index.json', fetch=1))
+    raises(TypeError, 'index_plan', lambda: suf.Encoder(**given, index_plan=one / 'index.json'))
+    with suf.Searcher(**given, index_plan=w.dir / 'store' / 'pulled' / 'index-2.json') as m:
+        assert len(m.search('the dog')) == m.k == 5
+    w.server.end()
+    w.serve(index=[two], store=w.dir / 'model-2').port()
+    with suf.Searcher(**settings(w, 'store-2', index_plan=one / 'index.json')) as m:
+        x = raises(suf.RefusedError, 'index', lambda: m.search('the dog'))
+        assert x.refusal == 'index'
+    (w.dir / 'store' / 'pulled' / 'index.json').unlink()
+    with suf.Searcher(**settings(w, expect=given['expect'])) as m:
+        assert m.k == 5, 'the index that is served now is pulled'
+    w.server.end()
+    w.serve(store=w.dir / 'model-3').port()
+    raises(suf.InputError, 'serves no index that can be searched', lambda: suf.Searcher(**settings(w, 'store-3')))
 
 
 @case('the program is the same')

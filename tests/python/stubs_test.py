@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the types of the Python package by mypy: its own code, and programs that use it right or wrong.
+"""Checks the types of the Python package by mypy: its own code, a right program, and wrong lines of programs.
 
   stubs_test.py PACKAGES     PACKAGES: the folder with suf/
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,17 @@ try:
 except suf.RefusedError as x:
     print(x.refusal, x.retry_after)
 print(suf.estimate("plan.json")["flights"], suf.__version__)
+with suf.Searcher("h:1", "h:2", "certs", "store", index_plan="index.json", fetch=True) as s:
+    hit: suf.Hit = s.search("the dog")[0]
+    print(s.index, s.k, hit.row + 1, "" if hit.document is None else hit.document.title())
+
+
+async def search() -> None:
+    async with await suf.AsyncSearcher.open("h:1", "h:2", "certs", "store") as a:
+        print(await a.search(["the dog"], priority=1))
 '''
-WRONG = {'suf.Encodr': 'has no attribute "Encodr"', 'm.encoder("the")': 'has no attribute "encoder"', 'suf.harden(1)': 'Too many arguments',
+WRONG = {'suf.Encodr': 'has no attribute "Encodr"', 'suf.Hit(1).place': 'has no attribute "place"', 'suf.Hit(1).row = 2': 'is read-only',
+         'suf.Searcher("h:1", "h:2", "certs", "store").find("x")': 'has no attribute "find"', 'm.encoder("the")': 'has no attribute "encoder"', 'suf.harden(1)': 'Too many arguments',
          'x: int = suf.Error("x").retry_after': 'Incompatible types'}
 
 
@@ -36,9 +46,10 @@ def main():
     own = subprocess.run([sys.executable, '-m', 'mypy', '--cache-dir', '/dev/null', '-p', 'suf'], capture_output=True, text=True, cwd=packages)
     assert own.returncode == 0, own.stdout + own.stderr
     assert 'Success' in (out := check(packages, RIGHT)), out
-    for wrong, pattern in WRONG.items():
-        assert pattern in (out := check(packages, f'{HEAD}{wrong}\n')), (wrong, out)
-    print(f'stubs: {len(WRONG) + 1} programs')
+    out = check(packages, HEAD + '\n'.join(WRONG) + '\n')
+    for line, (wrong, pattern) in enumerate(WRONG.items(), HEAD.count('\n') + 1):
+        assert re.search(f'program.py:{line}: error: .*{pattern}', out), (wrong, out)
+    print(f'stubs: a right program, and {len(WRONG)} wrong lines')
 
 
 if __name__ == '__main__':

@@ -183,12 +183,14 @@ async def serve(args):
         raise InputError(f'{host} is no loopback address, so others could read the texts; add --tls-cert and --tls-key, or listen on 127.0.0.1')
     encoder = await AsyncEncoder.open(args.connect, args.dealer, args.certs, args.store, plan=args.plan, vocab=args.vocab, expect=args.expect,
                                       pins=args.pin, variant=args.variant, parallel=args.parallel, memory=args.memory, timeout=args.timeout, retry=args.retry)
+    jobs = {}  # in flight
     try:
         token = read_token(args.token_file or str(pathlib.Path(args.store) / 'gateway.token'))
         holder = []
         metrics = Metrics(lambda: holder[0])
         texts = Texts(encoder, args.keep, int(args.keep_mb * (1 << 20)), args.queue, metrics)
         holder.append(texts)
+        jobs = texts.jobs
         hosts = {'localhost', '127.0.0.1', '::1', host.lower(), sock.getsockname()[0], *(h.lower() for h in args.host)} - {'0.0.0.0', '::'}
         gateway = Gateway(encoder, texts, metrics, args.model, token, hosts)
         config = uvicorn.Config(gateway, http=TimedProtocol, ws='none', lifespan='off', log_config=None, access_log=False, server_header=False,
@@ -209,7 +211,7 @@ async def serve(args):
         return 128 + server.ended_by if server.ended_by else 0
     finally:
         sock.close()
-        await encoder.close(at_once=True)
+        await encoder.close(at_once=bool(jobs))  # idle sessions end well
 
 
 def main(words):
