@@ -65,7 +65,7 @@ gpu-test: setup
 	ninja -C $(BUILD) -j $(JOBS) cuda_tests backends_test gates_test nn_test model_test simulatable_test suf
 	tools/gpu/test.sh $(BUILD)
 
-## accept         200 sentences by three processes, and 40 by each of two other models, compared word for word
+## accept         200 sentences by three processes and 40 by each of two other models, word for word; 200 searches
 accept: build model
 	.venv/bin/python tools/accept.py $(if $(MODEL),--model "$(MODEL)")
 

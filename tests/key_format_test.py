@@ -106,11 +106,11 @@ def test_headers_are_those_of_the_plan():
     for pair in (DPFS, DCFS):
         zero, one = (b.fields for b in pair.bundles)
         for p, f in enumerate((zero, one)):
-            assert [f[name] for name in rb.NAMES[:9]] == [7, 1, p, 0, 0, pair.count, 0, 1, 2], f
+            assert [f[name] for name in rb.NAMES[:9]] == [8, 1, p, 0, 0, pair.count, 0, 1, 2], f
             assert pair.files[p].name == f'{2:020}-0-0-{pair.count}-0-1.bundle'
             assert pair.files[p].parent.parent.name == f['lane'].hex()
             assert f['plan'].hex() == json.loads(pair.plan.read_text())['hash']
-            assert f['public_0'].hex() == pair.public
+            assert f['public_0'].hex() == pair.public and f['list'] == bytes(32)
         assert {name for name in rb.NAMES if zero[name] != one[name]} - {'body_bytes'} == {'party', 'K_p'}
         hashes = [f[name] for f in (zero, one) for name in ('plan', 'trace', 'rho', 'seed_0', 'seed_1', 'public_0', 'public_1', 'pair', 'K_p')]
         assert len(set(hashes)) == 10, 'two fields have one value'
@@ -123,7 +123,7 @@ def test_lengths_are_those_of_the_schedule():
             pair.trace.check(b)
             sections = pair.trace.sections[p].values()
             assert b.fields['body_bytes'] == len(b.body) == sum(s['bytes'] for s in sections) == int(printed[p][1])
-            assert pair.files[p].stat().st_size == 420 + 20 * len(b.chunks) + len(b.body)
+            assert pair.files[p].stat().st_size == 452 + 20 * len(b.chunks) + len(b.body)
             for node, s in pair.trace.sections[p].items():
                 if key := pair.trace.key(node):
                     payload = key['words'] * key['bits']
@@ -180,18 +180,18 @@ def refused(path, sentence):
 
 def test_one_altered_byte_is_found():
     raw, other = DCFS.files[1].read_bytes(), WORK / 'other.bundle'
-    for at, sentence in [(0, 'a preamble of 385 bytes'), (4, 'version 6'), (12, 'the preamble of'), (60, 'the preamble of'), (150, 'the preamble of'), (355, 'the preamble of'),
-                         (387, 'the preamble of'), (419, 'the preamble of'), (420, 'chunk 0 .* bytes by its length'), (424, 'chunk 0 .* its tag'), (439, 'its tag'),
-                         (440, 'its tag'), (8000, 'its tag'), (len(raw) - 1, 'its tag')]:
+    for at, sentence in [(0, 'a preamble of 417 bytes'), (4, 'version 9'), (12, 'the preamble of'), (60, 'the preamble of'), (150, 'the preamble of'), (387, 'the preamble of'),
+                         (419, 'the preamble of'), (451, 'the preamble of'), (452, 'chunk 0 .* bytes by its length'), (456, 'chunk 0 .* its tag'), (471, 'its tag'),
+                         (472, 'its tag'), (8000, 'its tag'), (len(raw) - 1, 'its tag')]:
         other.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1:])
         refused(other, sentence)
-    for data, sentence in [(raw[:-1], 'chunk 0 .* and .* follow'), (raw[:420], 'has 0 bytes of keys'), (raw[:419], 'has 419 bytes'), (raw + b'\0', 'chunk 1')]:
+    for data, sentence in [(raw[:-1], 'chunk 0 .* and .* follow'), (raw[:452], 'has 0 bytes of keys'), (raw[:451], 'has 451 bytes'), (raw + b'\0', 'chunk 1')]:
         other.write_bytes(data)
         refused(other, sentence)
-    other.write_bytes(raw[:150] + bytes([raw[150] ^ 1]) + raw[151:388] + hashlib.sha256(raw[4:150] + bytes([raw[150] ^ 1]) + raw[151:388]).digest() + raw[420:])
+    other.write_bytes(raw[:150] + bytes([raw[150] ^ 1]) + raw[151:420] + hashlib.sha256(raw[4:150] + bytes([raw[150] ^ 1]) + raw[151:420]).digest() + raw[452:])
     refused(other, 'chunk 0 .* its tag')  # the SHA-256 has no key, and the tag's key is a hash of the header
     whole, (first, second) = DPFS.files[0].read_bytes(), DPFS.bundles[0].chunks
-    other.write_bytes(whole[:420] + whole[second[0]:] + whole[420:second[0]])
+    other.write_bytes(whole[:452] + whole[second[0]:] + whole[452:second[0]])
     refused(other, 'chunk 0 .* its tag')  # the tag binds the chunk's number
 
 
@@ -223,8 +223,8 @@ def test_the_reader_prints_tables_of_80_columns():
 def test_errors_are_one_sentence():
     file, trace, other = DCFS.files[1], DCFS.where / 'trace', DPFS.files[0]
     (WORK / 'zeros').write_bytes(bytes(500))
-    for words, sentence in [((WORK / 'none',), 'cannot read .*none .No such file'), ((WORK,), 'Is a directory'), ((trace,), 'has [0-9]+ bytes, .* at least 420'),
-                            ((WORK / 'zeros',), '0 bytes and version 0, .* takes 384 bytes and version 7'),
+    for words, sentence in [((WORK / 'none',), 'cannot read .*none .No such file'), ((WORK,), 'Is a directory'), ((trace,), 'has [0-9]+ bytes, .* at least 452'),
+                            ((WORK / 'zeros',), '0 bytes and version 0, .* takes 416 bytes and version 8'),
                             ((file, '--trace', file), '0 nodes and 0 sections, .* at least 1'),
                             ((file, '--trace', DPFS.where / 'trace'), '13120 bytes of keys in 1 chunks, .* give the trace of the same plan for 40 values'),
                             ((file, '--key', 5), 'takes 3 options, .* and 1 of them'), ((file, '--with', other), '0 of them'),
@@ -250,7 +250,7 @@ def example():
     told = [(alpha[i] - (ka.prg(k[0], rho, 0, 2, 0, 2)[i] & 31)) % 32 for i in (0, 1)]
     strings = [ka.num(ka.dcf_bytes(*key, 5)) for key in keys]
     body = b''.join(ka.le(cw[i][d], 16) for d in range(3) for i in (0, 1)) + ka.le(strings[0] | strings[1] << 290, 73) + ka.le(told[0] | told[1] << 5, 2)
-    header = struct.pack('<8I2Q', 7, 1, 1, 0, 0, 2, 0, 1, 1, len(body)) + bytes(16 * [0x18]) + b''.join(bytes(32 * [b]) for b in (0x10, 0x11, 0x12)) + rho
+    header = struct.pack('<8I2Q', 8, 1, 1, 0, 0, 2, 0, 1, 1, len(body)) + bytes(16 * [0x18]) + b''.join(bytes(32 * [b]) for b in (0x10, 0x11, 0x12, 0)) + rho
     header += b''.join(bytes(32 * [b]) for b in range(0x13, 0x18))
     tag = rb.tag(rb.tag_key(header), 0, body)
     preamble = header + k[1]

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs `make accept`: the 200 sentences of tests/data through three processes, by each variant of a plan for near and
 far links. Then 40 of them by other models of tools/models.json, which it fetches. Every output word must equal the
-simulator's. Then it runs stores on file systems of their own, whose disks go back in time. No serial may run twice. This
-needs root and loop mounts, and a message says if they are not allowed.
+simulator's. Then 200 other sentences search glosses of WordNet (tools/recall.py). Then it runs stores on file systems of
+their own, whose disks go back in time. No serial may run twice. This needs root and loop mounts, and a message says if
+they are not allowed.
 
-    accept.py [--model DIR] [--variant lan wan] [--also NAME ..] [--out bench/results/accept.jsonl]
+    accept.py [--model DIR] [--variant lan wan] [--also NAME ..] [--glosses 1000] [--out bench/results/accept.jsonl]
 
 Writes one JSON line for each sentence, without the vectors. A summary of its model and variant, with commit and machine,
-precedes them. Exit code 1 if a limit is missed.
+precedes them. Each number of --glosses is the size of an index. Up to 10,000 glosses it is exact. A larger one has
+the default recall of suf index create; 100,000 glosses take an hour. Exit code 1 if a limit is missed.
 """
 import argparse
 import json
@@ -18,6 +20,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import machine
+import recall
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEEP = ('i', 'id', 'n', 'serial', 'flights', 'frames', 'bytes', 'key_bytes', 'ms', 'rss_mb', 'sim_equal', 'cos')
@@ -25,6 +28,8 @@ KEEP = ('i', 'id', 'n', 'serial', 'flights', 'frames', 'bytes', 'key_bytes', 'ms
 
 DATA = ROOT / 'tests/data'
 COSINE, INVERSION = 0.9999, 2e-3  # the least cosine with the float model, the worst inversion of two similarities
+RECALL = 0.99  # the least part of the ten nearest that a search finds
+MOST_EXACT = 10000
 LANGUAGES = ('en', 'de', 'fr', 'es', 'it', 'pt', 'ru', 'zh', 'ja', 'ar')
 
 
@@ -79,11 +84,23 @@ def report(summary, rows, sentences, out):
     return good
 
 
+def found(name, model, plan, glosses, out):
+    """Searches glosses by the first variant. Writes the recall and prints the verdict. Returns whether the limit holds."""
+    line = {'schema': 'suf.accept/2', **machine.facts(), 'model': name, **recall.measure(model, plan, glosses, 1 if glosses <= MOST_EXACT else 0.995)}
+    out.write(json.dumps(line) + '\n')
+    share = line['recall'][str(recall.NEAREST)]
+    good = share >= RECALL
+    print(f"{name}: {line['sentences']} sentences search {glosses:,} glosses, {'exact' if line['exact'] else str(line['buckets']) + ' buckets'}\n"
+          f"recall@{recall.NEAREST} of the float model's nearest {share:.4f} (limit {RECALL})\n{'accepted' if good else 'NOT accepted'}; {out.name}", flush=True)
+    return good
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--model')
     p.add_argument('--variant', nargs='+', default=['lan', 'wan'], help='profiles, each a variant of the plan')
     p.add_argument('--also', nargs='*', default=list(OTHERS), choices=list(OTHERS), metavar='NAME', help='other models, by the first variant')
+    p.add_argument('--glosses', type=int, nargs='*', default=[1000], metavar='N', help='sizes of indexes for the recall')
     p.add_argument('--out', default=str(ROOT / 'bench/results/accept.jsonl'))
     a = p.parse_args()
     model = a.model or machine.fetched()
@@ -97,6 +114,8 @@ def main():
         for variant in a.variant:
             summary, rows = embedded(pathlib.Path(model).name, model, plan, variant, sentences)
             good = report(summary | score(rows), rows, 200, f) and good
+        for glosses in a.glosses:
+            good = found(pathlib.Path(model).name, model, plan, glosses, f) and good
         for name in a.also:
             subprocess.check_call([sys.executable, ROOT / 'tools/fetch_model.py', name])
             other = subprocess.check_output([ROOT / 'build/suf', 'model', 'path', name], text=True).strip()

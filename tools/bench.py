@@ -7,6 +7,7 @@ compared with the simulator.
     bench.py --many [--runs 9] [--out bench/results]
     bench.py --service [--runs 5] [--out bench/results]
     bench.py --python [--runs 5] [--out bench/results]
+    bench.py --search [--runs 5] [--out bench/results]
     bench.py --models [NAME ..] [--tokens 32 128] [--runs 3] [--out bench/results]
 
 Prints the tables of docs/measurements.md. Writes JSON lines with commit and machine: inference.jsonl (one line for each
@@ -21,6 +22,8 @@ append to their own files.
 --service runs tools/service.py: owners, counts, metrics, log and receipts, and several processes.
 
 --python runs tools/gateway.py: the Python package against suf embed, and its gateway.
+
+--search runs tools/search.py: private search, alone and by three processes. Without an option it runs last.
 
 --models fetches the models of tools/models.json and prints the table of docs/models.md. Plans are for near links. Online
 times are those of keys from disk, so it needs root as --many does. The lines are added to models.jsonl.
@@ -199,6 +202,10 @@ def with_cls(model, folder):
     return folder
 
 
+def search(runs, out):
+    subprocess.run([sys.executable, ROOT / 'tools/search.py', '--runs', str(runs), '--out', out / 'search.jsonl'], check=True)
+
+
 def real_models(names, lengths, runs, facts):
     """Measures the models of tools/models.json, and variants of them. Returns rows as measured() does."""
     rows = []
@@ -226,6 +233,7 @@ def main():
     p.add_argument('--many', action='store_true', help='many texts at once')
     p.add_argument('--service', action='store_true', help='records, quotas and several processes')
     p.add_argument('--python', action='store_true', help='the Python package and its gateway')
+    p.add_argument('--search', action='store_true', help='private search')
     p.add_argument('--models', nargs='*', metavar='NAME', help='models with real weights')
     p.add_argument('--tokens', type=int, nargs='+', help='16 32 128 256, 128 of a shape, or 32 128 of models')
     p.add_argument('--runs', type=int, help='9, or 3 of a shape or of models')
@@ -243,6 +251,8 @@ def main():
         return subprocess.run([sys.executable, ROOT / 'tools/service.py', '--rounds', str(a.runs or 5), '--out', out / 'service.jsonl'], check=True) and None
     if a.python:
         return subprocess.run([sys.executable, ROOT / 'tools/gateway.py', '--rounds', str(a.runs or 5), '--out', out / 'gateway.jsonl'], check=True) and None
+    if a.search:
+        return search(a.runs or 5, out)
     if a.models is not None:
         rows = real_models(a.models, a.tokens or [32, 128], a.runs or 3, facts)
         with open(out / 'models.jsonl', 'a') as f:
@@ -277,6 +287,8 @@ def main():
         prg = next(k for k in lines if k['bench'] == 'prg')
         cut = {k['tables_drawn']: k for k in lines if k['bench'] == 'cut'}
         print(f"PRG: {prg['gb_per_s']:.1f} GB/s, {prg['fraction']:.2f} of AES in registers; a 12-bit cut by two tables: {cut[2]['m_per_s']} million a second, {cut[2]['of_expansion']:.2f} of the tables' expansion ({cut[1]['of_expansion']:.2f} with one of them from the key)")
+        print(flush=True)
+        search(5, out)
 
 
 if __name__ == '__main__':

@@ -101,7 +101,8 @@ def section(command, shared, session):
     for option in sorted(others, key=lambda option: not option.required):
         mark = '*' * option.required
         names.append(f'{mark}`{option.name.split()[0]}`{mark}' + option.default * (option.default != shared[option.key]))
-    said = [f'{begin}: {", ".join(some)}.' for begin, some in (('Shared', names[:MOST]), ('Also', names[MOST:])) if some]
+    parts = [names[at:at + MOST] for at in range(0, len(names), MOST)]
+    said = [f'{"Also" if i else "Shared"}: {", ".join(part)}.' for i, part in enumerate(parts)]
     if said:
         yield '\n' + textwrap.fill(' '.join(said), 118, break_on_hyphens=False, break_long_words=False)
     yield from (f'\nMore: [{name}]({name}).' for note in command.notes for name in re.findall(r'docs/(\w+\.md)', note))

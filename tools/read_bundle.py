@@ -26,11 +26,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'suf/fss
 sys.dont_write_bytecode = True
 import known_answers as ka  # noqa: E402
 
-VERSION, CHUNK, DPF_TILE, DCF_TILE = 7, 1 << 20, 32, 16
-NAMES = ('version prg party entry variant tokens past texts serial body_bytes lane plan trace weights rho seed_0 seed_1 public_0 public_1 pair K_p').split()
-FIELDS = '<8I2Q16s' + 10 * '32s'  # the preamble: the header's fields and K_p
+VERSION, CHUNK, DPF_TILE, DCF_TILE = 8, 1 << 20, 32, 16
+NAMES = ('version prg party entry variant tokens past texts serial body_bytes lane plan trace weights list rho seed_0 seed_1 public_0 public_1 pair K_p').split()
+FIELDS = '<8I2Q16s' + 11 * '32s'  # the preamble: the header's fields and K_p
 PREAMBLE = struct.calcsize(FIELDS)
-PLACES = [4 * i for i in range(1, 9)] + [36, 44, 52] + [68 + 32 * i for i in range(10)]  # of the fields in the file
+PLACES = [4 * i for i in range(1, 9)] + [36, 44, 52] + [68 + 32 * i for i in range(11)]  # of the fields in the file
 
 
 class Fault(Exception):

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 packages="build-essential cmake ninja-build ccache pkg-config git libssl-dev openssl libasio-dev libcli11-dev nlohmann-json3-dev \
-libspdlog-dev libtomlplusplus-dev libsqlite3-dev libpq-dev prometheus-cpp-dev libutf8proc-dev libmuparser-dev libeigen3-dev libgtest-dev libgmock-dev mold clang-19 libclang-rt-19-dev valgrind xfsprogs btrfs-progs systemd procps curl python3 python3-dev python3-venv python3-pip"
+libspdlog-dev libtomlplusplus-dev libsqlite3-dev libpq-dev prometheus-cpp-dev libutf8proc-dev libmuparser-dev libeigen3-dev libgtest-dev libgmock-dev mold clang-19 libclang-rt-19-dev valgrind xfsprogs btrfs-progs wordnet-base systemd procps curl python3 python3-dev python3-venv python3-pip"
 missing=""
 for p in $packages; do
   dpkg -s "$p" > /dev/null 2>&1 || missing="$missing $p"

@@ -159,12 +159,12 @@ class Counter:
         self.send(*words)
         return self.answer()
 
-    def reserve(self, owner, texts=1, tokens=32, quota='-', quota_tokens='-'):
-        return self.call('reserve', owner, texts, tokens, quota, quota_tokens)
+    def reserve(self, owner, texts=1, tokens=32, quota='-', quota_tokens='-', searches=0, quota_searches='-'):
+        return self.call('reserve', owner, texts, tokens, quota, quota_tokens, searches, quota_searches)
 
-    def use(self, owner, quota, threads=8):
-        """Counts until the quota is used; returns the texts."""
-        self.send('use', owner, quota, threads)
+    def use(self, owner, quota, threads=8, call='use'):
+        """Counts texts (`search`: searches) until the quota is used; returns their number."""
+        self.send(call, owner, quota, threads)
         return self.used()[0]
 
     def await_one(self):
@@ -184,8 +184,13 @@ class Counter:
         return tuple(map(int, numbers))
 
     def today(self, owner):
+        """Returns (texts, tokens)."""
+        return self.all_today(owner)[:2]
+
+    def all_today(self, owner):
+        """Returns (texts, tokens, searches)."""
         word, *numbers = self.call('today', owner).split()
-        assert word == 'today', (word, numbers)
+        assert word == 'today' and len(numbers) == 3, (word, numbers)
         return tuple(map(int, numbers))
 
     def notices(self):
