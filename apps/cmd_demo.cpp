@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/child.hpp"
+#include "apps/cmd_index.hpp"
 #include "apps/demo_show.hpp"
 #include "apps/exit.hpp"
 #include "apps/output.hpp"
@@ -239,6 +240,7 @@ class ClearModel {
   std::unique_ptr<const roles::Simulator> MakeSimulator(const std::string& index) const {
     std::optional<roles::IndexFolder> folder;
     if (!index.empty()) folder.emplace(index, roles::IndexAccess::kRead);
+    if (folder) CheckModelOfIndex(*folder, plan, model);
     return std::make_unique<const roles::Simulator>(plan, model, Bar("demo").Hook(), folder ? &*folder : nullptr);
   }
   const std::unique_ptr<const roles::Simulator> simulator_;

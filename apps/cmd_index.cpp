@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "apps/show.hpp"
@@ -23,6 +24,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
+// By how much a row may differ on another processor, whose sums round otherwise.
+constexpr int kMostRounding = 2;
+constexpr const char* kTruncateHint = " (--truncate cuts it)";
 constexpr const char* kToldNames[] = {"ids", "order", "scores"};
 
 nn::ToldOfHits ToldNamed(const std::string& name) {
@@ -44,8 +48,13 @@ std::vector<TextLine> ReadDocuments(const IndexSource& from, const nn::Plan& pla
   source.prompt = prompt;
   std::vector<TextLine> lines = ReadTexts(source);
   TokenizeFor(plan, source, model, false, &lines);
+  std::map<std::string, int> line_of;  // by id
   for (TextLine& l : lines) {
-    if (!l.error.empty()) continue;
+    if (!l.error.empty()) {
+      if (const size_t hint = l.error.find(kTruncateHint); hint != std::string::npos)
+        l.error = l.error.substr(0, l.error.rfind("; ")) + "; split it into several";
+      continue;
+    }
     if (l.id.empty()) {
       l.error = "the document has no \"id\"; give it one, by which it can be deleted";
     } else {
@@ -58,6 +67,8 @@ std::vector<TextLine> ReadDocuments(const IndexSource& from, const nn::Plan& pla
     if (l.error.empty() && l.text.size() > roles::kMostDocumentText)
       l.error = Str("the document has ", l.text.size(), " bytes, the limit is ", roles::kMostDocumentText,
                     "; split it into several");
+    if (const auto [at, fresh] = line_of.try_emplace(l.id, l.i + 1); l.error.empty() && !fresh)
+      l.error = Str("the id ", Quoted(l.id), " is that of line ", at->second, "; give each document its own");
   }
   (void)Finish(lines);
   return lines;
@@ -82,6 +93,30 @@ roles::IndexRows RowsOf(const std::vector<TextLine>& lines, const nn::Plan& whol
   return rows;
 }
 
+}  // namespace
+
+void CheckModelOfIndex(const roles::IndexFolder& folder, const nn::Plan& plan, const roles::Model& model) {
+  if (!folder.live()) return;
+  const auto first = folder.FirstLive();
+  Source source;
+  source.prompt = folder.index().document;
+  std::vector<TextLine> lines{{.text = first.document.text}};
+  TokenizeFor(plan, source, model, false, &lines);
+  const nn::Plan whole = nn::WithIndex(plan, folder.index());
+  bool same = lines[0].error.empty();
+  if (same) {
+    const std::vector<int16_t> row = roles::RowOf(folder.index().search, nn::RowFactor(whole),
+                                                  model.Embed({lines[0].ids.begin(), lines[0].ids.end()}));
+    for (size_t j = 0; j < row.size(); ++j) same = same && std::abs(row[j] - first.row[j]) <= kMostRounding;
+  }
+  if (!same)
+    Fail(Cause::kRefused, "the index was made with other weights or another tokenizer than the model in ",
+         model.folder().string(), " has, because ", Quoted(first.document.id),
+         " has another embedding; name the model with which the index was created, or create it again");
+}
+
+namespace {
+
 nn::IndexPlan Shaped(const nn::Plan& plan, nn::IndexPlan index, int64_t rows, double recall,
                      const std::string& profile) {
   const auto backend = backends::Make("packed");
@@ -102,6 +137,12 @@ const char* FetchText(const nn::IndexPlan& index) {
              : "the documents of hits can be fetched\n";
 }
 
+// Returns the floor as a cosine, up to the rounding of embeddings; nothing if every row may be a hit.
+std::optional<double> FloorOf(const nn::Search& s) {
+  const double one = std::ldexp(1, s.f + s.g);
+  return double(s.floor) <= 1 - one ? std::nullopt : std::optional(double(s.floor) / one);
+}
+
 // Returns the state of an index in words.
 std::string Described(const roles::IndexFolder& folder) {
   const nn::IndexPlan& index = folder.index();
@@ -113,10 +154,11 @@ std::string Described(const roles::IndexFolder& folder) {
              Plural(folder.live(), "document"), " in ", folder.rows(), " of ", index.capacity(), " rows, ",
              folder.deleted().size(), " deleted, in ", Plural(int64_t(folder.segments().size()), "segment"), "\n",
              "a search gives ", s.k, " hits with their ", kToldNames[size_t(s.told)], "; recall ",
-             Fixed(nn::RecallOf(s), 4), " of the exact search on average\n", "prompts: documents ",
-             prompt(index.document), ", texts ", prompt(index.text), "\n", FetchText(index),
-             "shape: ", Plural(s.buckets, "bucket"), " of ", Plural(s.places, "place"), ", tournaments down to ",
-             s.stop, ", groups ", groups.empty() ? "none" : groups, ", ", s.Entries(), " entries at the end\n");
+             Fixed(nn::RecallOf(s), 4), " on average\n",
+             "floor: ", FloorOf(s) ? Str("a cosine of about ", Fixed(*FloorOf(s), 3)) : std::string("none"), "\n",
+             "prompts: documents ", prompt(index.document), ", texts ", prompt(index.text), "\n", FetchText(index),
+             "shape: ", Plural(s.buckets, "bucket"), " of ", Plural(s.places, "place"), ", stop ",
+             s.stop, ", groups ", groups.empty() ? "none" : groups, ", ", s.Entries(), " entries\n");
 }
 
 ordered_json JsonOf(const roles::IndexFolder& folder) {
@@ -134,6 +176,7 @@ ordered_json JsonOf(const roles::IndexFolder& folder) {
           {"told", kToldNames[size_t(s.told)]},
           {"fetch", FetchName(index)},
           {"recall", nn::RecallOf(s)},
+          {"floor", FloorOf(s) ? ordered_json(*FloorOf(s)) : ordered_json(nullptr)},
           {"prompts", {{"document", index.document}, {"text", index.text}}}};
 }
 
@@ -144,9 +187,11 @@ int RunIndexCreate(const IndexCreateArgs& a) {
   if (told == nn::ToldOfHits::kOrder && a.k > nn::kMostRankedHits)
     Fail(Cause::kInput, "--k is ", a.k, ", and at most ", nn::kMostRankedHits,
          " hits have an order; lower it, or name ids or scores");
+  roles::IndexFolder::CheckNew(a.out);
   const nn::Plan plan = roles::LoadPlan(a.from.plan);
   const roles::Model model(a.from.model);
   nn::IndexPlan index;
+  index.id = RandomHash();
   index.model = nn::PlanHash(plan);
   index.document = PromptOf(plan, a.prompt);
   index.text = PromptOf(plan, a.text_prompt);
@@ -177,6 +222,7 @@ int RunIndexAppend(const IndexAppendArgs& a) {
   roles::IndexFolder folder(a.dir);
   const nn::Plan plan = roles::LoadPlan(a.from.plan), whole = nn::WithIndex(plan, folder.index());
   const roles::Model model(a.from.model);
+  CheckModelOfIndex(folder, plan, model);
   const std::vector<TextLine> lines = ReadDocuments(a.from, plan, model, folder.index().document);
   folder.CheckRoom(int64_t(lines.size()));
   folder.Append(RowsOf(lines, whole, model));

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "suf/roles/index_folder.hpp"
+#include "suf/roles/model.hpp"
+
 namespace suf::apps {
 
 // The model owner's files by which documents become rows.
@@ -53,6 +56,9 @@ struct IndexAcceptArgs {
   std::string dir;
 };
 int RunIndexAccept(const IndexAcceptArgs& a);
+
+// Throws Cause::kRefused if an index was made with another model: its first document has another row by this one.
+void CheckModelOfIndex(const roles::IndexFolder& folder, const nn::Plan& plan, const roles::Model& model);
 
 // The arguments of `suf index`.
 struct IndexCommands {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "apps/cmd_index.hpp"
 #include "apps/commands.hpp"
 #include "apps/log.hpp"
 #include "apps/records.hpp"
@@ -170,6 +171,8 @@ ServedModel LoadServed(const ServeArgs& a, const roles::ModelEngine& engine, Bar
   const nn::Plan& plan = engine.plan();
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
+  for (const std::string& folder : a.indexes)
+    CheckModelOfIndex(roles::IndexFolder(folder, roles::IndexAccess::kRead), plan, model);
   return {model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); }),
           FilesOf(model, engine)};
 }
@@ -203,6 +206,7 @@ void RereadOwners(const std::string& file, service::OwnerDesk& desk, RowDesk* ro
   }
   if (rows && owners) try {
       rows->Read(owners);
+      log::Info("serve: the rows of data owners are read again");
     } catch (const Error& e) {
       log::Warn(Str("serve: the rows of data owners stay as they were: ", e.what()));
     }

@@ -1,5 +1,7 @@
 // The options of `suf index`.
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
 
 #include "apps/options.hpp"
 #include "suf/compiler/choose.hpp"
@@ -11,6 +13,14 @@ namespace suf::apps {
 namespace {
 
 constexpr const char* kDirHelp = "the folder of an index, as suf index create made it";
+
+// Refuses "nan", which is inside every range.
+CLI::Validator Number() {
+  return {[](std::string& text) {
+            return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no number" : std::string();
+          },
+          ""};
+}
 
 void AddDocuments(CLI::App* c, IndexSource* from) {
   c->add_option("--model", from->model, "model directory")->required();
@@ -33,9 +43,11 @@ void AddCapacity(CLI::App* c, int64_t* rows, const std::string& absent) {
 }
 
 void AddShape(CLI::App* c, double* recall, std::string* profile) {
-  c->add_option("--recall", *recall,
-                "the part of the k nearest documents that a search finds on average, above 0 to 1; 1 is exact")
+  c->add_option(
+       "--recall", *recall,
+       "the part of the k nearest documents that a search finds on average, 0.01 to 1; 1 is exact (default: 0.995)")
       ->check(CLI::Range(0.01, 1.0))
+      ->check(Number())
       ->option_text("R");
   c->add_option("--profile", *profile, "the prices that choose the shape of the search: " + compiler::PricesHelp())
       ->option_text("P");
@@ -56,24 +68,26 @@ void AddIndex(CLI::App* app, IndexCommands* all, int* status) {
       "Example:  suf index create --model DIR --plan plan.json --docs docs.jsonl --out idx");
   AddDocuments(create, &all->create.from);
   create->add_option("--out", all->create.out, "folder to make")->required()->type_name("DIR");
-  create->add_option("--k", all->create.k, "most hits of a search, 1 to 64; at most 16 with their order")
+  create->add_option("--k", all->create.k, "most hits of a search, 1 to 64; at most 16 with their order (default: 10)")
       ->check(CLI::Range(1, 64))
       ->option_text("K");
   AddShape(create, &all->create.recall, &all->create.profile);
-  AddCapacity(create, &all->create.capacity, "the documents, rounded up by at most a quarter");
+  AddCapacity(create, &all->create.capacity, "the documents, rounded up by at most a quarter, at least 256");
   create
-      ->add_option("--told", all->create.told,
-                   "the part of its hits that a data owner learns: their ids, their order, or their scores")
+      ->add_option(
+          "--told", all->create.told,
+          "the part of its hits that a data owner learns: their ids, their order, or their scores (default: order)")
       ->check(CLI::IsMember({"ids", "order", "scores"}));
   create
       ->add_option("--fetch", all->create.fetch,
                    "the part of a hit's document that data owners may fetch. With documents, each of them receives 2 "
                    "kB a row, masked, "
                    "at its first fetch. With keys it is 16 bytes a row, and the documents are in the public file "
-                   "documents.sealed, which data owners get by another way")
+                   "documents.sealed, which data owners get by another way (default: documents)")
       ->check(CLI::IsMember({"documents", "keys", "none"}));
   create->add_option("--floor", all->create.floor, "the least cosine of a hit, -1 to 1 (default: none)")
       ->check(CLI::Range(-1.0, 1.0))
+      ->check(Number())
       ->option_text("C");
   create
       ->add_option("--prompt", all->create.prompt,

@@ -81,7 +81,10 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
 // Returns the line of a search without --json: its id, if it has one, and its hits.
 std::string HitsLine(const TextLine& l, const ordered_json& row) {
   ordered_json line = ordered_json::object();
-  if (!l.id.empty()) line["id"] = nullptr;
+  if (l.id.empty())
+    line["i"] = l.i;
+  else
+    line["id"] = nullptr;
   line["hits"] = row["hits"];
   return RowOf(line, l);
 }

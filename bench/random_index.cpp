@@ -1,6 +1,6 @@
-// Makes an index of random rows, or appends random rows to it, without embedding a document.
+// Makes an index of random rows, or appends random rows to it. Only the first document is embedded.
 //
-//    random_index PLAN DIR ROWS
+//    random_index MODEL PLAN DIR ROWS
 //
 // Makes the folder DIR of an index for a plan, with the shape that suf index create chooses. If the folder is there,
 // appends to it. Row i has the id "di" and the text "document i". All documents can be fetched.
@@ -13,8 +13,9 @@
 #include "bench/random_rows.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/nn/plan/index_shape.hpp"
-#include "suf/roles/engine.hpp"
+#include "suf/roles/data_owner.hpp"
 #include "suf/roles/index_folder.hpp"
+#include "suf/roles/model.hpp"
 
 namespace suf::bench {
 namespace {
@@ -42,13 +43,31 @@ nn::IndexPlan ShapedFor(const nn::Plan& plan, int64_t rows) {
                          compiler::ParseProfile("lan").prices, backends::Make("packed")->capabilities());
 }
 
+// Gives the first document its own row, by which roles recognise the model of an index.
+void EmbedFirst(const std::string& folder, const nn::Plan& plan, const nn::Plan& whole, roles::IndexRows* rows) {
+  const roles::Model model(folder);
+  const roles::TextInput text{.first = rows->documents[0].text,
+                              .prompt = plan.about.default_prompt.empty()
+                                            ? std::string_view()
+                                            : plan.about.PromptNamed(plan.about.default_prompt)};
+  const model::Ids ids = roles::Tokenize(model.tokenizer(), plan, text);
+  const auto& search = dynamic_cast<const nn::Search&>(*whole.classes.at(0).ops.back());
+  const std::vector<int16_t> row = roles::RowOf(search, nn::RowFactor(whole), model.Embed({ids.begin(), ids.end()}));
+  std::copy(row.begin(), row.end(), rows->values.begin());
+}
+
 int Main(int argc, char** argv) {
-  const int64_t rows = argc == 4 ? std::atoll(argv[3]) : 0;
-  if (rows < 1) Fail(Cause::kInput, "usage: random_index PLAN DIR ROWS");
+  const int64_t rows = argc == 5 ? std::atoll(argv[4]) : 0;
+  if (rows < 1) Fail(Cause::kInput, "usage: random_index MODEL PLAN DIR ROWS");
+  const std::string model = argv[1];
+  ++argv;
   const nn::Plan plan = roles::LoadPlan(argv[1]);
   if (!std::filesystem::exists(argv[2])) {
     const nn::IndexPlan index = ShapedFor(plan, rows);
-    roles::IndexFolder::Create(argv[2], index, RandomRows(nn::WithIndex(plan, index), index.search, 0, rows));
+    const nn::Plan whole = nn::WithIndex(plan, index);
+    roles::IndexRows made = RandomRows(whole, index.search, 0, rows);
+    EmbedFirst(model, plan, whole, &made);
+    roles::IndexFolder::Create(argv[2], index, std::move(made));
   } else {
     roles::IndexFolder folder(argv[2]);
     folder.Append(RandomRows(nn::WithIndex(plan, folder.index()), folder.index().search, folder.rows(), rows));

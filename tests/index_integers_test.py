@@ -52,7 +52,7 @@ def index_plan(draw, model_hash, columns, most_f, told):
     unit = 1 << f + g
     s = shape(draw)
     steps = {name: draw.choice(('parity', 'digits', 'blocks')) for name in ('early', 'late', 'pairs')}
-    return dict(kind='index', version=1, model=model_hash, text='', document='', columns=columns, places=s['places'], buckets=s['buckets'],
+    return dict(kind='index', version=1, id='00' * 32, model=model_hash, text='', document='', columns=columns, places=s['places'], buckets=s['buckets'],
                 block=draw.choice((7, 64, 4096)), stop=s['stop'], groups=s['groups'], k=s['k'],
                 floor=draw.choice((1 - unit, 1 - unit, 0, unit // 8)), told=told, f=f, g=g, **steps, late_from=draw.choice((0, 20)), table=0)
 

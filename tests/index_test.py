@@ -64,6 +64,7 @@ def prepare(folder):
     global WORK
     WORK = folder
     good('model', 'random', '--preset', 'tiny', '--seed', '1', '--out', '{w}/model')
+    good('model', 'random', '--preset', 'tiny', '--seed', '2', '--out', '{w}/weights')
     (WORK / 'calibrate.txt').write_text('\n'.join(texts(40, 2)) + '\n')
     for plan, most in (('plan.json', '16'), ('other.json', '12')):
         good('compile', '--model', '{w}/model', '--calibrate', '{w}/calibrate.txt', '--max-tokens', most, '--profile', 'lan', '--out', WORK / plan)
@@ -86,13 +87,17 @@ BAD = [
     ('no documents', 2, 'empty.jsonl holds no text', CREATE + 'empty.jsonl'),
     ('fewer documents than hits', 2, 'the index gets 1 document, and a search gives 10 hits', CREATE + 'few.jsonl'),
     ('an empty document', 2, 'line 12: ', CREATE + 'blank.jsonl'),
-    ('a document over the limit of the plan', 2, 'line 12: .*16', CREATE + 'long.jsonl'),
+    ('a floor that is no number', 2, 'nan is no number', CREATE + 'docs.jsonl --floor nan'),
+    ('a recall that is no number', 2, 'nan is no number', CREATE + 'docs.jsonl --recall nan'),
+    ('a document named twice', 2, '"d1" is named twice; nothing was deleted', 'index delete {w}/idx d1 d1'),
+    ('other weights', 4, 'the index was made with other weights', 'index append {w}/idx --model {w}/weights --plan {w}/plan.json --docs {w}/few.jsonl'),
+    ('a document over the limit of the plan', 2, 'line 12: .*16.*; split it into several', CREATE + 'long.jsonl'),
     ('a document over 2 kB', 2, 'line 12: the document has 2002 bytes, the limit is 2000', CREATE + 'heavy.jsonl'),
     ('a document without an id', 2, 'line 12: the document has no "id"', CREATE + 'none.jsonl'),
     ('an id that is too long', 2, 'line 12: the "id" has 1025 bytes, the limits are 1 and 1024', CREATE + 'huge.jsonl'),
     ('a line that is no JSON', 2, 'line 12: .*JSON', CREATE + 'json.jsonl'),
     ('a document that is not UTF-8', 2, 'line 1: the line is not JSON', CREATE + 'latin.jsonl'),
-    ('an id twice', 2, '"x" is in the index already', CREATE + 'twice.jsonl'),
+    ('an id twice', 2, 'line 2: the id "x" is that of line 1', CREATE + 'twice.jsonl'),
     ('no hits', 2, '--k', CREATE + 'docs.jsonl --k 0'),
     ('more hits than have an order', 2, '--k is 17, and at most 16 hits have an order', CREATE + 'docs.jsonl --k 17'),
     ('a recall out of range', 2, '--recall', CREATE + 'docs.jsonl --recall 1.5'),

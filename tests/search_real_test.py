@@ -32,7 +32,7 @@ class Index:
     def __init__(self, folder, model):
         self.model, self.plan, self.at = model, folder / 'plan.json', folder / 'index'
         suf('compile', '--model', model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', 32, '--profile', 'lan', '--keys', 'ahead', '--out', self.plan)
-        subprocess.run([RANDOM_INDEX, self.plan, self.at, str(ROWS)], check=True)
+        subprocess.run([RANDOM_INDEX, self.model, self.plan, self.at, str(ROWS)], check=True)
         self.texts = texts(model, TOKENS, TEXTS)
         self.file = search.written(folder / 'texts.jsonl', self.texts)
         self.docs = search.written(folder / 'docs.jsonl', self.texts + texts(model, TOKENS + 1, 20))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds memory errors, undefined behaviour and data races with clang++-19's sanitizers. They run over the unit tests of
-# all modules and over real processes (embed_test.py, audits_test.py, inputs_test.py). Rows of owners_test.py have
-# sessions side by side. Tests of time limits are left out.
+# all modules and over real processes (embed_test.py, audits_test.py, inputs_test.py). Rows of owners_test.py and
+# search_parties_test.py have sessions side by side. Tests of time limits are left out.
 #
 #    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #    build-tsan   ThreadSanitizer
@@ -58,7 +58,8 @@ processes() {
   rm -f "$dir"/report.*
   log=log_path=$PWD/$dir/report
   # Of owners: four data owners, eight sessions of one, two owners with two sessions of batches, sessions with audits.
-  for test in embed network/audits inputs "network/owners ^(four|eight|two|several)"; do
+  # Of searches: parallel sessions, fetches, preprocessed keys.
+  for test in embed network/audits inputs "network/owners ^(four|eight|two|several)" "search_parties ^(three|a_fetch|own|stored)"; do
     set -- $test
     check "$dir" "$(basename $1)" env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/$1_test.py "$dir/suf" ${2:+"$2"}
   done

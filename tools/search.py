@@ -152,7 +152,7 @@ def processes(rows, rounds, made, facts):
         index, random_index = made or folder / 'index', ROOT / 'build/random_index'
         if not made:
             print('making the index ..', file=sys.stderr)
-            subprocess.run([random_index, plan, index, str(rows)], check=True)
+            subprocess.run([random_index, model, plan, index, str(rows)], check=True)
         many = written(folder / 'many.jsonl', bench.texts(model, tokens, texts))
         one = written(folder / 'one.jsonl', bench.texts(model, tokens, 1))
         wanted = simulated(model, plan, index, many)
@@ -178,7 +178,7 @@ def processes(rows, rounds, made, facts):
             for turn in range(min(rounds, room // 1000)):
                 before = search.run(one)[0]
                 begun = time.monotonic()
-                subprocess.run([random_index, plan, index, '1000'], check=True)
+                subprocess.run([random_index, model, plan, index, '1000'], check=True)
                 appended = time.monotonic() - begun
                 after, got = search.run(one)
                 expect(got, simulated(model, plan, index, one))

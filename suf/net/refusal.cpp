@@ -90,7 +90,7 @@ constexpr Row kTable[] = {
     {Refusal::kNoFiles, "no-files", Cause::kRefused,
      "offers no files to pull; get the plan and the tokenizer from its operator"},
     {Refusal::kIndex, "index", Cause::kRefused,
-     "has other indexes than we name; get its newest index plans, and give them to all three roles in the same order"},
+     "has other indexes than we name; get its newest index plans, or have it and the dealer start again with them"},
     {Refusal::kList, "list", Cause::kRefused,
      "received different lists of an index's segments from the two parties; start the session again"},
     {Refusal::kFetch, "fetch", Cause::kRefused,

@@ -322,7 +322,7 @@ const std::optional<proto::Network>& Client::Session::link() const { return s_->
 
 const Hash& Client::Session::weights() const { return s_->session.weights(); }
 
-int64_t Client::Session::RowsOfIndex(uint32_t number) const { return store::RowsOf(s_->IndexOf(number).segments); }
+Hash Client::Session::ListOfIndex(uint32_t number) const { return s_->IndexOf(number).lists->back(); }
 
 size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done,
                             std::optional<AuditPlaces> places) {

@@ -132,8 +132,8 @@ class Client {
     const std::optional<proto::Network>& link() const;
     // Returns the id of the server's weights.
     const Hash& weights() const;
-    // Returns the rows that the server has ever sealed in an index, by number, when this session began.
-    int64_t RowsOfIndex(uint32_t number) const;
+    // Returns the hash of an index's list, by number, with which this session began.
+    Hash ListOfIndex(uint32_t number) const;
     // Runs the jobs one after another. `done` receives each result as soon as it is there. It must not delay the next
     // job because of the result's contents. Estimate has the flights and bytes. Throws Cause::kRefused if an audit
     // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),

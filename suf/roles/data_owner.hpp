@@ -59,7 +59,9 @@ class DataOwner {
    public:
     Session(DataOwner& owner, net::Channel& model_owner, uint32_t lanes = 1,
             const std::optional<proto::Network>& link = {}, const SessionPlace& place = {})
-        : session_(owner.client_, model_owner, lanes, link, place), owner_(owner) {}
+        : session_(owner.client_, model_owner, lanes, link, place), owner_(owner) {
+      if (owner.documents_) owner.documents_->CheckList(session_.ListOfIndex(owner.engine_.NumberOf(*owner.search_)));
+    }
     const std::vector<std::string>& notices() const { return session_.notices(); }
     const std::optional<proto::Network>& link() const { return session_.link(); }
     const Hash& weights() const { return session_.weights(); }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -58,8 +59,11 @@ void AddIds(const std::vector<IndexDocument>& documents, int64_t first, std::map
 // Locks the folder of an index to change it; returns nothing to read it. Throws Cause::kInput if it has none.
 Fd OpenIndex(const std::string& dir, IndexAccess mode) {
   for (const char* name : {kKeyFile, kListFile})
-    if (access((dir + "/" + name).c_str(), F_OK))
+    if (access((dir + "/" + name).c_str(), F_OK)) {
+      if (errno != ENOENT && errno != ENOTDIR)
+        Fail(Cause::kResource, "cannot read ", dir, "/", name, " (", SystemError(), "); see to its permissions");
       Fail(Cause::kInput, dir, " has no file ", name, "; name the folder of an index, or create one");
+    }
   return mode == IndexAccess::kRead ? Fd() : LockPrivateFolder(dir);
 }
 
@@ -106,11 +110,16 @@ std::string DocumentOf(std::span<const uint16_t> row) {
   return text;
 }
 
+void IndexFolder::CheckNew(const std::string& dir) {
+  std::error_code error;
+  if (fs::exists(dir, error) && !fs::is_empty(dir, error)) RefuseFull(dir);
+}
+
 void IndexFolder::Create(const std::string& dir, const nn::IndexPlan& index, IndexRows rows) {
   std::map<std::string, int64_t> ids;
   AddIds(rows.documents, 0, &ids);
   MakePrivateFolder(dir);
-  if (std::error_code error; !fs::is_empty(dir, error)) RefuseFull(dir);
+  CheckNew(dir);
   const IndexFolder made(dir, index, rows);
 }
 
@@ -355,6 +364,18 @@ IndexRows IndexFolder::ReadSegment(const IndexSegment& s) const {
   return out;
 }
 
+IndexFolder::FirstRow IndexFolder::FirstLive() const {
+  int64_t row = 0;
+  for (const int64_t deleted : deleted_) row += deleted == row;
+  for (const IndexSegment& s : segments_) {
+    if (row >= s.first + s.rows) continue;
+    const IndexRows rows = ReadSegment(s);
+    const auto at = rows.values.begin() + std::ptrdiff_t((row - s.first) * index_.search.columns);
+    return {{at, at + std::ptrdiff_t(index_.search.columns)}, rows.documents[size_t(row - s.first)]};
+  }
+  throw Bug("the index has no live row");
+}
+
 IndexRows IndexFolder::Read() const {
   IndexRows all;
   for (const IndexSegment& s : segments_) {
@@ -401,7 +422,11 @@ void IndexFolder::Delete(const std::vector<std::string>& ids) {
   std::vector<int64_t> deleted = deleted_;
   for (const std::string& id : ids) {
     const auto at = live.find(id);
-    if (at == live.end()) Fail(Cause::kInput, "the index has no document ", Quoted(id), "; nothing was deleted");
+    if (at == live.end())
+      Fail(Cause::kInput,
+           std::count(ids.begin(), ids.end(), id) > 1 ? Str("the document ", Quoted(id), " is named twice")
+                                                      : Str("the index has no document ", Quoted(id)),
+           "; nothing was deleted");
     deleted.push_back(at->second);
     live.erase(at);
   }

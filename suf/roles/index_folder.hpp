@@ -61,6 +61,8 @@ enum class IndexAccess { kChange, kAccept, kRead };
 // was copied or put back is noticed: it may lack deletions.
 class IndexFolder {
  public:
+  // Throws Cause::kInput if there is something in the folder already.
+  static void CheckNew(const std::string& dir);
   // Makes the folder of an index with these rows. Throws Cause::kInput if the folder has something already, and as
   // Append does. An error leaves the folder empty.
   static void Create(const std::string& dir, const nn::IndexPlan& index, IndexRows rows = {});
@@ -91,6 +93,13 @@ class IndexFolder {
   // another capacity. Its hash enters all ids.
   void Compact(const nn::IndexPlan& index);
 
+  // The row and the document of an index's first live row.
+  struct FirstRow {
+    std::vector<int16_t> row;
+    IndexDocument document;
+  };
+  // The index must have a live row.
+  FirstRow FirstLive() const;
   // Returns the rows and documents of all segments, in order.
   IndexRows Read() const;
   IndexRows ReadSegment(const IndexSegment& s) const;

@@ -138,7 +138,7 @@ TEST_F(IndexFolderTest, AFaultyChangeChangesNothing) {
               }),
               HasSubstr("5 documents do not fit: the index has room for 4 of its 8 rows"));
   EXPECT_THAT(Refused([&] { folder.Delete({"a", "x"}); }), HasSubstr("no document \"x\"; nothing was deleted"));
-  EXPECT_THAT(Refused([&] { folder.Delete({"a", "a"}); }), HasSubstr("no document \"a\""));
+  EXPECT_THAT(Refused([&] { folder.Delete({"a", "a"}); }), HasSubstr("\"a\" is named twice"));
   EXPECT_THAT(Refused([&] { folder.Compact(PlanFor(3)); }), HasSubstr("a capacity of 3 rows does not hold the 4"));
   ExpectSame(folder.Read(), RowsFor({"a", "b", "c", "d"}));
   EXPECT_EQ(folder.live(), 4);

@@ -57,7 +57,8 @@ SealedDocuments::SealedDocuments(const std::string& file) : file_(file), fd_(ope
   struct stat s {};
   Bytes head(kSealedDocumentsHead);
   if (fstat(fd_.get(), &s) || !S_ISREG(s.st_mode) || ReadAt(fd_.get(), 0, head, file) != head.size()) refuse();
-  if (ListOfSealedDocuments(head) == Hash{}) refuse();
+  list_ = ListOfSealedDocuments(head);
+  if (list_ == Hash{}) refuse();
   const auto end = uint64_t(s.st_size);
   for (uint64_t at = head.size(); at < end;) {
     Bytes size(sizeof(uint32_t));
@@ -68,6 +69,12 @@ SealedDocuments::SealedDocuments(const std::string& file) : file_(file), fd_(ope
     places_.push_back({at, bytes});
     at += bytes;
   }
+}
+
+void SealedDocuments::CheckList(const Hash& list) const {
+  if (list_ != list)
+    Fail(Cause::kInput, file_,
+         " is of another list of the index than the model owner serves; get the newest file from ", "it");
 }
 
 std::string SealedDocuments::Open(int64_t row, View key) const {

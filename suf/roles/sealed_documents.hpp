@@ -30,6 +30,8 @@ class SealedDocuments {
   // cut short.
   explicit SealedDocuments(const std::string& file);
   int64_t rows() const { return int64_t(places_.size()); }
+  // Throws Cause::kInput if the file is not that of this list.
+  void CheckList(const Hash& list) const;
   // Returns the document of a row. Throws Cause::kInput if the file lacks the row. Throws it also if the key does not
   // open the entry, because the file is of another list.
   std::string Open(int64_t row, View key) const;
@@ -41,6 +43,7 @@ class SealedDocuments {
   };
   const std::string file_;
   Fd fd_;
+  Hash list_{};
   std::vector<DocumentPlace> places_;
 };
 

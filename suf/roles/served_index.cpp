@@ -43,9 +43,10 @@ proto::SessionIndex ServedIndex::Begin() {
   std::map<Hash, proto::SegmentOffer> offers;
   for (const store::SealedSegment& s : state->segments) {
     const auto known = offers_.find(s.id);
-    offer.segments.push_back(offers[s.id] = known == offers_.end() ? OfferOf(s) : known->second);
+    offer.segments.push_back(offers[s.id] = known == offers_.end() ? OfferLocked(s) : known->second);
   }
   offers_ = std::move(offers);
+  last_ = {};
   return proto::SessionIndex(std::move(offer));
 }
 
@@ -66,13 +67,13 @@ const IndexRows& ServedIndex::RowsLocked(const Hash& id) {
   return last_.second;
 }
 
-WipedVector<int16_t> ServedIndex::ReadRowsOf(const Hash& id, int64_t first, int64_t count) {
+WipedVector<int16_t> ServedIndex::RowsLocked(const Hash& id, int64_t first, int64_t count) {
   const IndexRows& all = RowsLocked(id);
   const auto from = all.values.begin() + first * index_->index.search.columns;
   return {from, from + count * index_->index.search.columns};
 }
 
-WipedVector<TableWord> ServedIndex::ReadTableOf(const Hash& id, int64_t first, int64_t count) {
+WipedVector<TableWord> ServedIndex::TableLocked(const Hash& id, int64_t first, int64_t count) {
   const IndexRows& all = RowsLocked(id);
   const IndexSegment& segment = SegmentLocked(id);
   WipedVector<TableWord> words;
@@ -83,38 +84,48 @@ WipedVector<TableWord> ServedIndex::ReadTableOf(const Hash& id, int64_t first, i
   return words;
 }
 
-void ServedIndex::WriteMaskedPart(const Hash& segment, int64_t rows, bool table, const std::function<void(View)>& out) {
+void ServedIndex::WriteMaskedPart(const store::SealedSegment& s, bool table, bool locks,
+                                  const std::function<void(View)>& out) {
+  const auto lock = [&] { return locks ? std::unique_lock(m_) : std::unique_lock<std::mutex>(); };
   if (table)
     WriteMasked<TableWord, TableWord>(
-        table_.shape(), store::TableId(segment), rows, masks_,
-        [&](int64_t first, int64_t count) { return ReadTableOf(segment, first, count); }, out);
+        table_.shape(), store::TableId(s.id), s.rows, masks_,
+        [&](int64_t first, int64_t count) {
+          const auto l = lock();
+          return TableLocked(s.id, first, count);
+        },
+        out);
   else
     WriteMasked<RowWord, int16_t>(
-        rows_.shape(), segment, rows, masks_,
-        [&](int64_t first, int64_t count) { return ReadRowsOf(segment, first, count); }, out);
+        rows_.shape(), s.id, s.rows, masks_,
+        [&](int64_t first, int64_t count) {
+          const auto l = lock();
+          return RowsLocked(s.id, first, count);
+        },
+        out);
 }
 
-proto::SegmentOffer ServedIndex::OfferOf(const store::SealedSegment& s) {
+proto::SegmentOffer ServedIndex::OfferLocked(const store::SealedSegment& s) {
   const auto hash = [&](bool table) {
     Sha256 h;
-    WriteMaskedPart(s.id, s.rows, table, [&](View v) { h.Add(v); });
+    WriteMaskedPart(s, table, false, [&](View v) { h.Add(v); });
     return h.Done();
   };
   return {s, hash(false), index_->index.table ? hash(true) : Hash{}};
 }
 
+// Other sessions go on while the sink waits for its client.
 void ServedIndex::WritePart(const proto::SetupPart& part, store::Sink& out) {
-  std::unique_lock l(m_);
-  const auto state = RenewLocked();
-  for (const store::SealedSegment& s : state->segments)
-    if (part.id == (part.table ? store::TableId(s.id) : s.id)) {
-      std::vector<Bytes> pieces;  // the sink may wait for the client
-      WriteMaskedPart(s.id, s.rows, part.table, [&](View v) { pieces.emplace_back(v.begin(), v.end()); });
-      l.unlock();
-      for (const Bytes& piece : pieces) out.Write(piece);
-      return;
-    }
-  Fail(Cause::kPeer, "a segment of the index is gone since it was compacted; start the session again");
+  const auto now = Renew();
+  const auto& all = now->segments;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const store::SealedSegment& s) {
+    return part.id == (part.table ? store::TableId(s.id) : s.id);
+  });
+  if (at == all.end())
+    Fail(Cause::kPeer, "a segment of the index is gone since it was compacted; start the session again");
+  WriteMaskedPart(*at, part.table, true, [&](View v) { out.Write(v); });
+  const std::lock_guard l(m_);
+  last_ = {};
 }
 
 template <class T>
@@ -155,10 +166,10 @@ run::Inputs ServedIndex::InputsFor(const store::Job& job, const proto::SessionIn
   const auto id = [&](size_t segment) -> const Hash& { return session.segments[segment].id; };
   if (store::IsFetch(job))
     return RowsOf<TableWord>(
-        table_, fetches_, [&](size_t s, int64_t first, int64_t count) { return ReadTableOf(id(s), first, count); },
+        table_, fetches_, [&](size_t s, int64_t first, int64_t count) { return TableLocked(id(s), first, count); },
         session, list);
   run::Inputs inputs = RowsOf<int16_t>(
-      rows_, searches_, [&](size_t s, int64_t first, int64_t count) { return ReadRowsOf(id(s), first, count); },
+      rows_, searches_, [&](size_t s, int64_t first, int64_t count) { return RowsLocked(id(s), first, count); },
       session, list);
   const size_t known = proto::SegmentsOf(*session.lists, list).value();
   const auto now = Renew();

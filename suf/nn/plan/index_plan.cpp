@@ -14,6 +14,7 @@ const PlanWords kIndexWords{"the index plan", "create the index again"};
 constexpr size_t kMostIndexBytes = 1 << 16;
 
 void VisitIndex(Visitor& v, IndexPlan& p) {
+  VisitDigest(v, "id", &p.id, kIndexWords);
   VisitDigest(v, "model", &p.model, kIndexWords);
   v.Text("text", &p.text, About::kNameBytes);
   v.Text("document", &p.document, About::kNameBytes);

@@ -12,6 +12,7 @@ inline constexpr int kIndexPlanVersion = 1;
 inline constexpr int64_t kMostTableWords = 1024;
 
 struct IndexPlan {
+  Hash id{};                   // random, so that indexes of equal shape differ
   Hash model{};                // hash of the model's plan
   std::string text, document;  // names of the plan's prompts for a text and for a document; empty: none
   Search search;               // its rows are the capacity

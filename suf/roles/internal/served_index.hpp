@@ -40,10 +40,12 @@ class ServedIndex {
   std::shared_ptr<const FolderState> Renew();
   const IndexSegment& SegmentLocked(const Hash& id) const;
   const IndexRows& RowsLocked(const Hash& id);
-  WipedVector<int16_t> ReadRowsOf(const Hash& id, int64_t first, int64_t count);
-  WipedVector<TableWord> ReadTableOf(const Hash& id, int64_t first, int64_t count);
-  proto::SegmentOffer OfferOf(const store::SealedSegment& segment);
-  void WriteMaskedPart(const Hash& segment, int64_t rows, bool table, const std::function<void(View)>& out);
+  WipedVector<int16_t> RowsLocked(const Hash& id, int64_t first, int64_t count);
+  WipedVector<TableWord> TableLocked(const Hash& id, int64_t first, int64_t count);
+  proto::SegmentOffer OfferLocked(const store::SealedSegment& segment);
+  // Writes W - B of a segment, whose rows are read with the lock if `locks`.
+  void WriteMaskedPart(const store::SealedSegment& segment, bool table, bool locks,
+                       const std::function<void(View)>& out);
   WipedVector<int32_t> BiasOf(const proto::SessionIndex& session, int64_t rows, const std::vector<int64_t>& deleted,
                               const Hash& owner) const;
   template <class T>
