@@ -351,20 +351,15 @@ int RunKernels(const KernelsArgs& a) {
 
 namespace {
 
-// Adds the hits of a search to a row, the best one first if they have an order. `one` is nn::ScoreOfOne.
-void AddHits(const nn::Search& search, double one, const nn::Ints& y, const roles::IndexRows& rows, ordered_json* row) {
+// Returns the hits of a search as JSON, the best one first if they have an order. `one` is nn::ScoreOfOne.
+ordered_json HitsOf(const nn::Search& search, double one, const nn::Ints& y, const roles::IndexRows& rows) {
   std::vector<nn::SearchHit> hits = search.Decode(y);
   std::sort(hits.begin(), hits.end(), [](const nn::SearchHit& a, const nn::SearchHit& b) {
     return std::tuple(a.rank, -a.score, a.row) < std::tuple(b.rank, -b.score, b.row);
   });
-  (*row)["hits"] = json::array();
-  for (const nn::SearchHit& h : hits) {
-    ordered_json hit{{"row", h.row}};
-    if (search.told == nn::ToldOfHits::kOrder) hit["rank"] = h.rank;
-    if (search.told == nn::ToldOfHits::kScores) hit["score"] = double(h.score) / one;
-    hit["document"] = rows.documents[size_t(h.row)].id;
-    (*row)["hits"].push_back(std::move(hit));
-  }
+  std::vector<std::string> documents;
+  for (const nn::SearchHit& h : hits) documents.push_back(rows.documents[size_t(h.row)].id);
+  return HitsJson(search, one, hits, documents);
 }
 
 std::string HitsText(const ordered_json& hits) {
@@ -405,7 +400,7 @@ int RunSimulate(const SimulateArgs& a) {
       AddIds(l.ids, roles::RulesOf(plan), &row);
       row["y"] = r.y;
       if (index) {
-        AddHits(index->index().search, one, r.y, rows, &row);
+        row["hits"] = HitsOf(index->index().search, one, r.y, rows);
       } else {
         row["f"] = plan.scale(variant);
         row[ResultName(plan.about)] = roles::RealsOf(r.y, plan.scale(variant), plan.divisor(int(l.ids.size())));

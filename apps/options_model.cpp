@@ -342,6 +342,38 @@ void AddPull(CLI::App* app, PullArgs* a, int* status) {
   c->callback([=] { *status = RunPull(*a); });
 }
 
+// Adds the options of a data owner by which it reaches a model, for `embed` and `search`.
+void AddModelOfOwner(CLI::App* c, EmbedArgs* a) {
+  c->add_option("--vocab", a->vocab,
+                "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
+  c->add_option("--table", a->table,
+                "the model's public table of embeddings, if the plan has one (default: PLAN.table.safetensors)")
+      ->option_text("FILE");
+  AddAddress(c, "--connect", &a->connect,
+             "address of the model owner. Over several processes of one, with commas between, sessions are spread",
+             AddressUse::kConnectList);
+  c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
+}
+
+// Adds those of its texts, and of what running them takes and reports.
+void AddTextsOfOwner(CLI::App* c, EmbedArgs* a) {
+  AddMemory(c, &a->memory, "texts");
+  AddMetrics(c, &a->metrics);
+  AddSource(c, &a->source, true);
+  AddPrompt(c, &a->source);
+}
+
+// Adds --retry. `absent` is its default in words.
+CLI::Option* AddRetry(CLI::App* c, EmbedArgs* a, const char* absent) {
+  return c
+      ->add_option("--retry", a->retry,
+                   Str("seconds for which a peer that broke or cannot be reached is dialled again, with growing "
+                       "pauses, 0 to 86400 (default: ",
+                       absent, ")"))
+      ->check(CLI::Range(0.0, 86400.0))
+      ->option_text("S");
+}
+
 // Adds `search`.
 void AddSearch(CLI::App* app, EmbedArgs* a, int* status) {
   auto* c = app->add_subcommand(
@@ -363,31 +395,16 @@ void AddSearch(CLI::App* app, EmbedArgs* a, int* status) {
                 "documents.sealed of the index (public), if its keys are fetched in place of documents")
       ->needs(fetch)
       ->option_text("FILE");
-  c->add_option("--vocab", a->vocab,
-                "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
-  c->add_option("--table", a->table,
-                "the model's public table of embeddings, if the plan has one (default: PLAN.table.safetensors)")
-      ->option_text("FILE");
-  AddAddress(c, "--connect", &a->connect,
-             "address of the model owner. Over several processes of one, with commas between, sessions are spread",
-             AddressUse::kConnectList);
-  c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
+  AddModelOfOwner(c, a);
   c->add_flag("--json", a->json, "print rows with costs and integers");
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
   c->add_option("--receipts", a->receipts,
                 "append a receipt for each search and fetch to this file, signed by both parties (suf receipt)")
       ->option_text("FILE");
-  c->add_option("--retry", a->retry,
-                "seconds for which a peer that broke or cannot be reached is dialled again, with growing pauses, 0 to "
-                "86400 (default: 0)")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->option_text("S");
+  AddRetry(c, a, "0");
   AddParallel(c, &a->parallel, "1 with --ahead or --one-by-one, otherwise 2");
-  AddMemory(c, &a->memory, "texts");
-  AddMetrics(c, &a->metrics);
-  AddSource(c, &a->source, true);
-  AddPrompt(c, &a->source);
+  AddTextsOfOwner(c, a);
   c->callback([=] {
     a->command = "search";
     *status = RunEmbed(*a);
@@ -399,15 +416,7 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   auto* c = app->add_subcommand("embed", "run the data owner (P1), which embeds texts with a model that it never sees");
   AddParty(c, a);
   AddTraces(c, &a->traces);
-  c->add_option("--vocab", a->vocab,
-                "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
-  c->add_option("--table", a->table,
-                "the model's public table of embeddings, if the plan has one (default: PLAN.table.safetensors)")
-      ->option_text("FILE");
-  AddAddress(c, "--connect", &a->connect,
-             "address of the model owner. Over several processes of one, with commas between, sessions are spread",
-             AddressUse::kConnectList);
-  c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
+  AddModelOfOwner(c, a);
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   auto* one_by_one = c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
@@ -423,19 +432,10 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
                 "All results are printed; the file belongs to one plan and one list of texts")
       ->excludes(record)
       ->option_text("FILE");
-  c->add_option("--retry", a->retry,
-                "seconds for which a peer that broke or cannot be reached is dialled again, with growing pauses, 0 to "
-                "86400 (default: 600 with --resume, otherwise 0)")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->excludes(record)
-      ->excludes(audit)
-      ->option_text("S");
+  AddRetry(c, a, "600 with --resume, otherwise 0")->excludes(record)->excludes(audit);
   AddParallel(c, &a->parallel, "1 with --ahead, --audit, --one-by-one or --record, otherwise 2");
   AddBatch(c, &a->batch);
-  AddMemory(c, &a->memory, "texts");
-  AddMetrics(c, &a->metrics);
-  AddSource(c, &a->source, true);
-  AddPrompt(c, &a->source);
+  AddTextsOfOwner(c, a);
   c->callback([=] { *status = RunEmbed(*a); });
 }
 

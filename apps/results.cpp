@@ -26,20 +26,6 @@ void AddResult(const nn::About& about, const std::vector<float>& values, ordered
   (*row)["label"] = about.labels[size_t(most - values.begin())];
 }
 
-// Returns the hits of a search with `one` (nn::ScoreOfOne), the best one first if they have an order.
-ordered_json HitsOf(const nn::Search& search, double one, const roles::Embedding& d) {
-  ordered_json hits = ordered_json::array();
-  for (size_t i = 0; i < d.hits->size(); ++i) {
-    const nn::SearchHit& h = (*d.hits)[i];
-    ordered_json hit{{"row", h.row}};
-    if (search.told == nn::ToldOfHits::kOrder) hit["rank"] = h.rank;
-    if (search.told == nn::ToldOfHits::kScores) hit["score"] = double(h.score) / one;
-    if (i < d.documents.size()) hit["document"] = d.documents[i];
-    hits.push_back(std::move(hit));
-  }
-  return hits;
-}
-
 // Returns the row of one text, without rounding the floats.
 ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const roles::Embedding& d,
                       const std::vector<int64_t>& y) {
@@ -55,7 +41,7 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
   row["y"] = y;
   if (index) {
     row["index"] = Hex(index->hash);
-    row["hits"] = HitsOf(index->index.search, nn::ScoreOfOne(index->whole), d);
+    row["hits"] = HitsJson(index->index.search, nn::ScoreOfOne(index->whole), *d.hits, d.documents);
   } else {
     row["f"] = d.scale;
     AddResult(engine.plan().about, d.Values(), &row);
@@ -107,6 +93,19 @@ std::string Said(const TextLine& l, const nn::About& about, const ordered_json& 
 }
 
 }  // namespace
+
+ordered_json HitsJson(const nn::Search& search, double one, const std::vector<nn::SearchHit>& hits,
+                      const std::vector<std::string>& documents) {
+  ordered_json rows = ordered_json::array();
+  for (size_t i = 0; i < hits.size(); ++i) {
+    ordered_json hit{{"row", hits[i].row}};
+    if (search.told == nn::ToldOfHits::kOrder) hit["rank"] = hits[i].rank;
+    if (search.told == nn::ToldOfHits::kScores) hit["score"] = double(hits[i].score) / one;
+    if (i < documents.size()) hit["document"] = documents[i];
+    rows.push_back(std::move(hit));
+  }
+  return rows;
+}
 
 const char* ResultName(const nn::About& about) {
   return about.result == nn::ResultKind::kScores ? "scores" : "embedding";

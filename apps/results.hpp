@@ -20,6 +20,11 @@ namespace suf::apps {
 // "embedding".
 const char* ResultName(const nn::About& about);
 
+// Returns the hits of a search as rows of JSON. `one` is nn::ScoreOfOne. A hit has the document of the same place, if
+// there is one.
+nlohmann::ordered_json HitsJson(const nn::Search& search, double one, const std::vector<nn::SearchHit>& hits,
+                                const std::vector<std::string>& documents);
+
 // A text that the session has finished, whatever its result is.
 struct TextResult {
   TextLine* line;                                  // receives the error of a result that is zero

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "apps/exit.hpp"
+#include "bench/run_main.hpp"
 #include "bench/tcp.hpp"
 #include "suf/base/secret.hpp"
 #if SUF_CUDA
@@ -205,11 +205,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace suf::bench
 
-int main(int argc, char** argv) {
-  try {
-    return suf::bench::Main(argc, argv);
-  } catch (const ::suf::Error& e) {
-    std::cerr << "suf: " << e.what() << "\n";
-    return suf::apps::ExitCode(e.cause());
-  }
-}
+int main(int argc, char** argv) { return suf::bench::RunMain(suf::bench::Main, argc, argv); }

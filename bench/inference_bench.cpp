@@ -21,10 +21,10 @@
 #include <sstream>
 #include <thread>
 
-#include "apps/exit.hpp"
 #include "apps/role.hpp"
 #include "apps/times.hpp"
 #include "bench/parties.hpp"
+#include "bench/run_main.hpp"
 #include "suf/ring/modular.hpp"
 #include "suf/run/deal.hpp"
 
@@ -297,11 +297,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace suf::bench
 
-int main(int argc, char** argv) {
-  try {
-    return suf::bench::Main(argc, argv);
-  } catch (const ::suf::Error& e) {
-    std::cerr << "suf: " << e.what() << "\n";
-    return suf::apps::ExitCode(e.cause());
-  }
-}
+int main(int argc, char** argv) { return suf::bench::RunMain(suf::bench::Main, argc, argv); }

@@ -16,7 +16,7 @@
 #include <random>
 #include <thread>
 
-#include "apps/exit.hpp"
+#include "bench/run_main.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/compiler/digits.hpp"
@@ -387,11 +387,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace suf::bench
 
-int main(int argc, char** argv) {
-  try {
-    return suf::bench::Main(argc, argv);
-  } catch (const ::suf::Error& e) {
-    std::cerr << "suf: " << e.what() << "\n";
-    return suf::apps::ExitCode(e.cause());
-  }
-}
+int main(int argc, char** argv) { return suf::bench::RunMain(suf::bench::Main, argc, argv); }

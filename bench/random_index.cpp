@@ -9,8 +9,8 @@
 #include <iostream>
 #include <numeric>
 
-#include "apps/exit.hpp"
 #include "bench/random_rows.hpp"
+#include "bench/run_main.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/nn/plan/index_shape.hpp"
 #include "suf/roles/data_owner.hpp"
@@ -59,17 +59,16 @@ void EmbedFirst(const std::string& folder, const nn::Plan& plan, const nn::Plan&
 int Main(int argc, char** argv) {
   const int64_t rows = argc == 5 ? std::atoll(argv[4]) : 0;
   if (rows < 1) Fail(Cause::kInput, "usage: random_index MODEL PLAN DIR ROWS");
-  const std::string model = argv[1];
-  ++argv;
-  const nn::Plan plan = roles::LoadPlan(argv[1]);
-  if (!std::filesystem::exists(argv[2])) {
+  const std::string model = argv[1], dir = argv[3];
+  const nn::Plan plan = roles::LoadPlan(argv[2]);
+  if (!std::filesystem::exists(dir)) {
     const nn::IndexPlan index = ShapedFor(plan, rows);
     const nn::Plan whole = nn::WithIndex(plan, index);
     roles::IndexRows made = RandomRows(whole, index.search, 0, rows);
     EmbedFirst(model, plan, whole, &made);
-    roles::IndexFolder::Create(argv[2], index, std::move(made));
+    roles::IndexFolder::Create(dir, index, std::move(made));
   } else {
-    roles::IndexFolder folder(argv[2]);
+    roles::IndexFolder folder(dir);
     folder.Append(RandomRows(nn::WithIndex(plan, folder.index()), folder.index().search, folder.rows(), rows));
   }
   return 0;
@@ -78,11 +77,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace suf::bench
 
-int main(int argc, char** argv) {
-  try {
-    return suf::bench::Main(argc, argv);
-  } catch (const ::suf::Error& e) {
-    std::cerr << "suf: " << e.what() << "\n";
-    return suf::apps::ExitCode(e.cause());
-  }
-}
+int main(int argc, char** argv) { return suf::bench::RunMain(suf::bench::Main, argc, argv); }

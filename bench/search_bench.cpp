@@ -22,10 +22,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/exit.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "bench/random_rows.hpp"
+#include "bench/run_main.hpp"
 #include "bench/tcp.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/nn/ops/fetch.hpp"
@@ -496,11 +496,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace suf::bench
 
-int main(int argc, char** argv) {
-  try {
-    return suf::bench::Main(argc, argv);
-  } catch (const ::suf::Error& e) {
-    std::cerr << "suf: " << e.what() << "\n";
-    return suf::apps::ExitCode(e.cause());
-  }
-}
+int main(int argc, char** argv) { return suf::bench::RunMain(suf::bench::Main, argc, argv); }

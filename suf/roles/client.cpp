@@ -82,15 +82,9 @@ struct Client::IndexCache {
   // Returns the inputs of a job with a bundle of this list.
   run::Inputs InputsFor(const store::Job& job, const proto::SessionIndex& index, const Hash& list,
                         const HeldIndex& held) {
-    const bool fetch = store::IsFetch(job);
-    const auto& all = fetch ? held.table : held.rows;
-    const size_t known = proto::SegmentsOf(*index.lists, list).value();
-    if (known == index.segments.size()) return *all;
-    return *(fetch ? fetches : searches).Get(HashOf({KeyOf(index), list}), [&](run::Inputs& inputs) {
-      inputs = *all;
-      const int64_t count = store::RowsOf(std::span(index.segments).first(known));
-      fetch ? table.Cut(count, inputs) : rows.Cut(count, inputs);
-    });
+    const Hash key = HashOf({KeyOf(index), list});
+    return store::IsFetch(job) ? InputsOfList(table, *held.table, index, list, fetches, key)
+                               : InputsOfList(rows, *held.rows, index, list, searches, key);
   }
 
  private:

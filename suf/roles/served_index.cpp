@@ -46,7 +46,6 @@ proto::SessionIndex ServedIndex::Begin() {
     offer.segments.push_back(offers[s.id] = known == offers_.end() ? OfferLocked(s) : known->second);
   }
   offers_ = std::move(offers);
-  last_ = {};
   return proto::SessionIndex(std::move(offer));
 }
 
@@ -136,12 +135,7 @@ run::Inputs ServedIndex::RowsOf(RowBlocks<T>& blocks, SharedInputs<Hash>& made, 
     blocks.Fill(session.segments, read, inputs);
     last_ = {};
   });
-  const size_t known = proto::SegmentsOf(*session.lists, list).value();
-  if (known == session.segments.size()) return *all;
-  return *made.Get(list, [&](run::Inputs& inputs) {
-    inputs = *all;
-    blocks.Cut(store::RowsOf(std::span(session.segments).first(known)), inputs);
-  });
+  return InputsOfList(blocks, *all, session, list, made, list);
 }
 
 // Returns 0 for each row that this data owner may find, of the first `rows`.

@@ -8,6 +8,7 @@
 #include "suf/base/digest.hpp"
 #include "suf/nn/plan/index_plan.hpp"
 #include "suf/proto/indexes.hpp"
+#include "suf/roles/internal/shared_inputs.hpp"
 #include "suf/run/inputs.hpp"
 
 namespace suf::roles {
@@ -61,6 +62,19 @@ class RowBlocks {
   std::mutex m_;
   std::vector<LastBlock> last_;
 };
+
+// Returns the inputs for a bundle of a list, from those of all the session's segments. Those of an older list are kept
+// in `made`, under `key`.
+template <class T>
+run::Inputs InputsOfList(const RowBlocks<T>& blocks, const run::Inputs& all, const proto::SessionIndex& session,
+                         const Hash& list, SharedInputs<Hash>& made, const Hash& key) {
+  const size_t known = proto::SegmentsOf(*session.lists, list).value();
+  if (known == session.segments.size()) return all;
+  return *made.Get(key, [&](run::Inputs& inputs) {
+    inputs = all;
+    blocks.Cut(store::RowsOf(std::span(session.segments).first(known)), inputs);
+  });
+}
 
 // The masks B of an index: a stream for each segment, and one for its table.
 class IndexMasks {
