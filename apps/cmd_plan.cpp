@@ -5,7 +5,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <tuple>
 
 #include "apps/draw.hpp"
 #include "apps/exit.hpp"
@@ -353,10 +352,7 @@ namespace {
 
 // Returns the hits of a search as JSON, the best one first if they have an order. `one` is nn::ScoreOfOne.
 ordered_json HitsOf(const nn::Search& search, double one, const nn::Ints& y, const roles::IndexRows& rows) {
-  std::vector<nn::SearchHit> hits = search.Decode(y);
-  std::sort(hits.begin(), hits.end(), [](const nn::SearchHit& a, const nn::SearchHit& b) {
-    return std::tuple(a.rank, -a.score, a.row) < std::tuple(b.rank, -b.score, b.row);
-  });
+  const std::vector<nn::SearchHit> hits = search.Decode(y);
   std::vector<std::string> documents;
   for (const nn::SearchHit& h : hits) documents.push_back(rows.documents[size_t(h.row)].id);
   return HitsJson(search, one, hits, documents);

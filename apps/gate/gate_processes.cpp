@@ -27,7 +27,8 @@ std::vector<std::string> WriteInputs(const ThreeProcesses& processes, const Comp
     const bool share = in.from == gates::Origin::kShared;
     Ints values = inputs[i];
     if (share) {
-      const auto* own = static_cast<const uint64_t*>(words.Get(in.name.name, values.size()).words);
+      const std::shared_ptr<const void> held = words.Get(in.name.name, values.size()).words();
+      const auto* own = static_cast<const uint64_t*>(held.get());
       values.assign(own, own + values.size());
     }
     const std::string file = processes / Str(p ? "p1.in." : "p0.in.", in.name.name).c_str();

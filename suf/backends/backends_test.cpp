@@ -355,6 +355,34 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
   }
 }
 
+// Words that are made for their reader are made once for all products of a version, and once a run for other readers.
+TEST(Backends, MakesWordsWhenTheyAreRead) {
+  for (bool also_as_words : {false, true}) {
+    Fixture f;
+    auto x = f.Wire1("x", {3, 4}, 40);
+    auto w = f.t.input<kP1>("w", {4, 5});
+    auto y = Matmul(Own<1>(x.hat), w);
+    if (also_as_words) y = y + Broadcast(Sum(w, 0), {3, 5});
+    f.t.reveal<1>(Sh{Broadcast(f.t.constant(0), {3, 5}), y});
+    f.t.close();
+    const Schedule s(f.t);
+    exec::Pool pool(2);
+    const auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
+    for (int version = 0; version < 2; ++version) {
+      const auto words = f.Random(20, 64);
+      int made = 0;
+      f.inputs[1].SetMade<uint64_t>("w", words.size(), [&] {
+        ++made;
+        return WipedVector<uint64_t>(words.begin(), words.end());
+      });
+      const auto first = RunOn(f, s, *packed, *packed, *packed).result[1];
+      EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], first);
+      EXPECT_EQ(made, also_as_words ? 2 : 1);
+      EXPECT_EQ(RunOn(f, s, *clear, *clear, *clear).result[1], first);
+    }
+  }
+}
+
 // Four runs at a time share one backend, two of them with other weights. Each leases a pool, reads its own weights and
 // keeps its plan.
 TEST(Backends, RunsSideBySideKeepTheirWeights) {

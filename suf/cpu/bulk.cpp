@@ -15,7 +15,7 @@ void BulkOperations::Run(const grouping::Instruction& ins, const Randomness& ran
     case Op::kConst:
       return Constant(i);
     case Op::kInput:
-      return Input(i, io);
+      return tensors_.PutInput(i, io.Input(i), !plan_.as_words.contains(i));
     case Op::kMatmul:
       return products_.Matmul(i);
     case Op::kSum:
@@ -48,13 +48,6 @@ void BulkOperations::Constant(int i) {
   }
   auto p = tensors_.Make(i);
   loops_.move[3][Code(element(i))](n.data->data(), n.data->size(), p.get());
-}
-
-void BulkOperations::Input(int i, Io& io) {
-  const Io::Data data = io.Input(i);
-  // The host owns the words.
-  std::shared_ptr<const uint8_t> words(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {});
-  tensors_.Put(i, {std::move(words), data.bytes, false, data.is_signed, data.version});
 }
 
 void BulkOperations::Sum(int i) {

@@ -10,9 +10,11 @@ namespace suf::cpu {
 // TreeOperations compute theirs.
 class BulkOperations {
  public:
-  BulkOperations(Tensors& tensors, GroupRunner& groups, exec::Pool& pool, ring::Isa variant, WeightCache& weights)
+  BulkOperations(Tensors& tensors, GroupRunner& groups, const ExecutionPlan& plan, exec::Pool& pool, ring::Isa variant,
+                 WeightCache& weights)
       : tensors_(tensors),
         groups_(groups),
+        plan_(plan),
         pool_(pool),
         loops_(LoopsFor(variant)),
         products_(tensors, pool, variant, weights),
@@ -29,7 +31,6 @@ class BulkOperations {
   int element(int i) const { return tensors_.element(i); }
 
   void Constant(int i);
-  void Input(int i, pfss::Io& io);
   void Sum(int i);
   void Suffix(int i);
   // Computes kPack or kUnpack.
@@ -41,6 +42,7 @@ class BulkOperations {
 
   Tensors& tensors_;
   GroupRunner& groups_;
+  const ExecutionPlan& plan_;
   exec::Pool& pool_;
   const StripLoops& loops_;
   Products products_;

@@ -14,7 +14,7 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
       tensors_(s, LoopsFor(variant), lease_.pool(), arena),
       frames_(s, role),
       groups_(tensors_, frames_, *plan_, lease_.pool(), variant),
-      bulk_(tensors_, groups_, lease_.pool(), variant, weights) {}
+      bulk_(tensors_, groups_, *plan_, lease_.pool(), variant, weights) {}
 
 double PackedExecutor::Execute(const grouping::Instruction& ins, const Randomness& randomness, Io& io) {
   if (ins.group) return groups_.Run(ins, io);

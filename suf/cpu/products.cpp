@@ -48,7 +48,7 @@ void Products::MatmulAs(int i, PackedWeights<T>& cache) {
   auto a = tensors_.Words<T>(n.args[0], false);
   std::shared_ptr<uint8_t> p = tensors_.Scratch(tensors_.count(i) * sizeof(T));
   T* c = As<T>(p.get());
-  if (right.op == Op::kInput && one && plain) {
+  if (grouping::ReadsWeight(tensors_.schedule().trace(), i)) {
     ring::Multiply<T>(a.get(), k, m * batch, PackedWeight(n.args[1], k, bits, cache), c, cols, false, pool_);
   } else {
     auto b = tensors_.Words<T>(n.args[1], false);

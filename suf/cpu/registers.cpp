@@ -133,8 +133,9 @@ Registers Allocate(const Schedule& s, const grouping::Instruction& ins) {
 }  // namespace
 
 ExecutionPlan PlanOf(const Schedule& s, Role role) {
-  ExecutionPlan out{grouping::PlanOf(s, role, Programs(s, role), kLimits), {}};
+  ExecutionPlan out{grouping::PlanOf(s, role, Programs(s, role), kLimits), {}, {}};
   for (const grouping::Instruction& ins : out.plan.instructions) out.registers.push_back(Allocate(s, ins));
+  out.as_words = grouping::ReadAsWords(s.trace(), out.plan);
   return out;
 }
 

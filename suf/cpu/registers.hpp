@@ -1,6 +1,9 @@
 // Registers of the packed backend's plans: the places of members' strips in a group. A register takes some bytes per
 // row. It is free again after its last reader in the group.
 #pragma once
+#include <set>
+#include <vector>
+
 #include "suf/grouping/group_plan.hpp"
 
 namespace suf::cpu {
@@ -36,6 +39,7 @@ inline constexpr grouping::GroupLimits kLimits{.members = 256,
 struct ExecutionPlan {
   grouping::GroupPlan plan;
   std::vector<Registers> registers;
+  std::set<int> as_words;  // grouping::ReadAsWords
   const Registers& of(const grouping::Instruction& ins) const {
     return registers[size_t(&ins - plan.instructions.data())];
   }

@@ -16,7 +16,11 @@ namespace {
 constexpr size_t kSlack = 256;  // kernels may read, never write, this far beyond the end
 
 // Returns element i of a tensor, extended to 64 bits.
-uint64_t WordIn(const PackedTensor& v, size_t i) { return WordOf({v.at(i), v.element, v.is_signed, 0}, 0); }
+uint64_t WordIn(const PackedTensor& v, size_t i) { return WordOf(v.at(i), v.element, v.is_signed); }
+
+std::shared_ptr<const uint8_t> BytesOf(const std::shared_ptr<const void>& words) {
+  return std::static_pointer_cast<const uint8_t>(words);
+}
 
 }  // namespace
 
@@ -82,6 +86,17 @@ std::shared_ptr<uint8_t> Tensors::Make(int i) {
   return p;
 }
 
+void Tensors::PutInput(int i, const Io::Data& data, bool unread) {
+  if (unread) unread_[i] = data.words;
+  Put(i, {unread ? nullptr : BytesOf(data.words()), data.bytes, false, data.is_signed, data.version});
+}
+
+PackedTensor Tensors::Readable(int i) const {
+  PackedTensor v = of(i);
+  if (const auto input = unread_.find(i); input != unread_.end()) v.data = BytesOf(input->second());
+  return v;
+}
+
 void Tensors::Widen(const PackedTensor& v, size_t lo, size_t n, int element, void* to) const {
   const auto& move = v.is_signed ? loops_.extend : loops_.move;
   move[Code(v.element)][Code(element)](v.at(lo), n, to);
@@ -89,7 +104,7 @@ void Tensors::Widen(const PackedTensor& v, size_t lo, size_t n, int element, voi
 
 template <class T>
 std::shared_ptr<const T> Tensors::Words(int a, bool canonical) const {
-  const PackedTensor& v = of(a);
+  const PackedTensor v = Readable(a);
   SUF_CHECK(v.data && v.element <= 8);
   size_t n = count(a);
   int bits = node(a).ring.bits;
@@ -157,7 +172,7 @@ void Tensors::Load(const grouping::IndexMap& map, size_t lo, size_t n, int eleme
 
 std::vector<uint64_t> Tensors::Result(int i) const {
   std::vector<uint64_t> out(count(i));
-  const PackedTensor& v = of(i);
+  const PackedTensor v = Readable(i);
   SUF_CHECK(v.data && v.element <= 8);
   const uint64_t mask = ring::Mask(node(i).ring.bits);
   pool_.For(out.size(), kGrain, [&](size_t lo, size_t hi) {

@@ -1,6 +1,7 @@
 // The values of a run in memory: row-major elements of 1, 2, 4, 8 or a multiple of 8 bytes. Memory is page-aligned and
 // wiped at the end of the run.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -95,6 +96,9 @@ class Tensors {
   std::shared_ptr<uint8_t> Make(int i);
   // Makes v the value of node i.
   void Put(int i, PackedTensor v) { values_[size_t(i)] = std::move(v); }
+  // Makes an input the value of node i. If it is `unread`, each Words(i) and Result(i) reads its words, and no other
+  // function may.
+  void PutInput(int i, const pfss::Io::Data& data, bool unread);
   // Frees the value of node i.
   void Drop(int i) { values_[size_t(i)] = {}; }
   // Allocates memory that is no node's value.
@@ -111,6 +115,8 @@ class Tensors {
   std::vector<uint64_t> Result(int i) const;
 
  private:
+  // Returns node i's value, with the words of an unread input.
+  PackedTensor Readable(int i) const;
   // Writes n elements of v from lo on as words of `element` bytes.
   void Widen(const PackedTensor& v, size_t lo, size_t n, int element, void* to) const;
 
@@ -122,6 +128,7 @@ class Tensors {
   std::vector<size_t> counts_;
   std::vector<int> elements_;
   std::vector<PackedTensor> values_;
+  std::map<int, std::function<std::shared_ptr<const void>()>> unread_;  // inputs by node
 };
 
 }  // namespace suf::cpu

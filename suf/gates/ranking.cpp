@@ -21,6 +21,7 @@ using pfss::Sec;
 using pfss::Shape;
 
 int BitsToCount(int64_t n) { return std::bit_width(uint64_t(n - 1)); }
+Factors BitFactors(const OpenedBit& b) { return {{1, 0, b.hat, {}, {}}, {1, 0, b.sign, b.rho, {}}}; }
 
 namespace {
 
@@ -43,8 +44,6 @@ int64_t SignKeyBits(int k, StepSource steps) {
   const int64_t word = 1;  // of the mask, which the function as a whole deals
   return compiler::NumbersKeyBits(TopBit(k), {compiler::Kind::kOpenSteps, steps, Stages::kOne}, {}, 1) - word;
 }
-
-Factors BitFactors(const OpenedBit& b) { return {{1, 0, b.hat, {}, {}}, {1, 0, b.sign, b.rho, {}}}; }
 
 // Returns a wire of less than 64 bits as integers, x_hat - r, which is right modulo 2^k.
 Factors WordFactors(const Wire<kPub>& x) {

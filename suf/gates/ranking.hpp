@@ -76,5 +76,7 @@ struct TopOfGroup {
 
 // Returns the bits that number things 0 .. n - 1.
 int BitsToCount(int64_t n);
+// Returns the factors whose sum is an opened bit.
+compiler::Factors BitFactors(const compiler::OpenedBit& b);
 
 }  // namespace suf::gates

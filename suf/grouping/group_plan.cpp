@@ -427,6 +427,24 @@ void Reads(const Trace& t, const Instruction& ins, const std::function<void(int)
         for (const AxisPart& p : o.map.pieces) f(p.node);
 }
 
+bool ReadsWeight(const Trace& t, int i) {
+  const Node& n = t.node(i);
+  if (n.op != Op::kMatmul || n.attrs[0]) return false;
+  const Node& b = t.node(n.args[1]);
+  return b.op == Op::kInput && b.shape.size() == 2;
+}
+
+std::set<int> ReadAsWords(const Trace& t, const GroupPlan& plan) {
+  std::set<int> out;
+  for (const Instruction& ins : plan.instructions)
+    Reads(t, ins, [&](int a) {
+      if (t.node(a).op != Op::kInput) return;
+      const bool weight = !ins.group && ins.same < 0 && ReadsWeight(t, ins.node) && t.node(ins.node).args[0] != a;
+      if (!weight) out.insert(a);
+    });
+  return out;
+}
+
 std::vector<int> Instruction::computed() const {
   if (!group) return {node};
   std::vector<int> out;

@@ -3,6 +3,8 @@
 // tables. Everything else is an operation of its own. An executor adds registers, strips, threads and streams
 // (docs/design/cpu.md#groups).
 #pragma once
+#include <set>
+
 #include "suf/grouping/map.hpp"
 #include "suf/pfss/backend.hpp"
 
@@ -82,6 +84,11 @@ GroupPlan PlanOf(const pfss::Schedule& s, Role role, std::vector<pfss::Program> 
 
 // Calls f(node) for each value that an instruction reads from memory, perhaps more than once.
 void Reads(const pfss::Trace& t, const Instruction& ins, const std::function<void(int node)>& f);
+// Returns whether node i is a product whose right operand is an input. A backend may prepare such an operand once for
+// all runs.
+bool ReadsWeight(const pfss::Trace& t, int i);
+// Returns the inputs that an instruction reads in another way than as the right operand of such a product.
+std::set<int> ReadAsWords(const pfss::Trace& t, const GroupPlan& plan);
 // Returns whether a node's value reaches this role as a message: a received one or a dealt key section.
 bool Receives(const pfss::Node& n, Role role);
 

@@ -33,11 +33,11 @@ void RefuseLacking(const Capabilities& can, const Trace& t) {
   for (const Node& n : t.nodes()) RefuseLacking(can, t, n);
 }
 
-uint64_t WordOf(const Io::Data& data, size_t i) {
+uint64_t WordOf(const void* word, int bytes, bool is_signed) {
   uint64_t v = 0;
-  std::memcpy(&v, static_cast<const uint8_t*>(data.words) + i * size_t(data.bytes), size_t(data.bytes));
-  const int above = 64 - 8 * data.bytes;
-  return data.is_signed ? uint64_t(int64_t(v << above) >> above) : v;
+  std::memcpy(&v, word, size_t(bytes));
+  const int above = 64 - 8 * bytes;
+  return is_signed ? uint64_t(int64_t(v << above) >> above) : v;
 }
 
 // ---- kernels that a backend does not have

@@ -143,10 +143,12 @@ class Io {
 
   // A role's own data as its host stores it.
   struct Data {
-    const void* words;  // row-major; the host keeps them until the run ends
-    int bytes;          // bytes of a word: 1, 2, 4 or 8
-    bool is_signed;     // words are in two's complement and extend to any width
-    uint64_t version;   // changes with the data, so a backend may cache all that it derives from this version
+    // Returns the words, row-major. They may be made at each call, and live as long as they are held. A backend that
+    // has what it derives from this version does not call it. Thread-safe.
+    std::function<std::shared_ptr<const void>()> words;
+    int bytes;         // bytes of a word: 1, 2, 4 or 8
+    bool is_signed;    // words are in two's complement and extend to any width
+    uint64_t version;  // changes with the data, so a backend may cache all that it derives from this version
   };
   // Returns the data of a kInput node.
   virtual Data Input(int node) = 0;
@@ -164,8 +166,8 @@ class Io {
   virtual void ReportSent(int /*node*/, View /*value*/) {}
 };
 
-// Returns word i of an input, extended to 64 bits.
-uint64_t WordOf(const Io::Data& data, size_t i);
+// Returns a word of an input, extended to 64 bits.
+uint64_t WordOf(const void* word, int bytes, bool is_signed);
 
 // The run of one trace by one role. It keeps values from program to program, until their last use. Not thread-safe.
 class Executor {

@@ -106,8 +106,10 @@ WordVector ClearExecutor::Compute(int i, Io& io) {
       return Constant(n);
     case Op::kInput: {
       const Io::Data data = io.Input(i);
+      const std::shared_ptr<const void> words = data.words();
       WordVector v(size_t(Size(n.shape)));
-      for (size_t k = 0; k < v.size(); ++k) v[k] = WordOf(data, k);
+      for (size_t k = 0; k < v.size(); ++k)
+        v[k] = WordOf(static_cast<const uint8_t*>(words.get()) + k * size_t(data.bytes), data.bytes, data.is_signed);
       return v;
     }
     case Op::kRand:

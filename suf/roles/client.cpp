@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 
 #include "suf/base/random_below.hpp"
 #include "suf/roles/internal/parts.hpp"
@@ -62,7 +63,8 @@ struct HeldIndex {
 // P1's W - B of one index. Segments are known by the SHA-256 of theirs, which the session's MACs cover.
 struct Client::IndexCache {
   explicit IndexCache(const EngineIndex& index)
-      : rows(SearchShape(index.whole, index.index.search), "Wh."), table(TableShape(index.index), "Wh.") {}
+      : rows(SearchShape(index.whole, index.index.search), "Wh.", BlockWords::kMade),
+        table(TableShape(index.index), "Wh.", BlockWords::kMade) {}
 
   static Hash KeyOf(const proto::SessionIndex& index) { return proto::SetupDigest({}, {index}); }
   // Returns the inputs for the list of a session; nothing if they are not here.
@@ -89,24 +91,36 @@ struct Client::IndexCache {
 
  private:
   template <class T>
-  static std::shared_ptr<const run::Inputs> Make(RowBlocks<T>& blocks, SharedInputs<Hash>& made,
-                                                 const proto::SessionIndex& index, const std::vector<Bytes>& parts,
-                                                 bool of_table) {
+  std::shared_ptr<const run::Inputs> Make(RowBlocks<T>& blocks, SharedInputs<Hash>& made,
+                                          const proto::SessionIndex& index, std::vector<Bytes>& parts, bool of_table) {
     store::SegmentList named;
     for (const proto::SegmentOffer& s : index.offer.segments)
       named.push_back({of_table ? s.table : s.rows, s.segment.rows});
     return made.Get(KeyOf(index), [&](run::Inputs& inputs) {
-      const auto read = [&](size_t s, int64_t first, int64_t count) {
-        return ReadMasked<T>(blocks.shape(), parts[s], first, count);
+      std::vector<std::shared_ptr<const Bytes>> held;
+      for (size_t i = 0; i < parts.size(); ++i) held.push_back(Hold(named[i].id, std::move(parts[i])));
+      const auto read = [&shape = blocks.shape(), held = std::move(held)](size_t s, int64_t first, int64_t count) {
+        return ReadMasked<T>(shape, *held[s], first, count);
       };
       blocks.Fill(named, read, inputs);
     });
+  }
+  // Returns W - B of a part. The lists that have it share one copy.
+  std::shared_ptr<const Bytes> Hold(const Hash& hash, Bytes part) {
+    const std::lock_guard l(m);
+    std::erase_if(parts, [](const auto& p) { return p.second.expired(); });
+    std::weak_ptr<const Bytes>& known = parts[hash];
+    std::shared_ptr<const Bytes> held = known.lock();
+    if (!held) known = held = std::make_shared<const Bytes>(std::move(part));
+    return held;
   }
 
   static constexpr size_t kLists = 3;  // whose inputs are kept
   RowBlocks<RowWord> rows;
   RowBlocks<TableWord> table;
   SharedInputs<Hash> searches{kLists}, fetches{kLists};
+  std::mutex m;                                      // guards the map below
+  std::map<Hash, std::weak_ptr<const Bytes>> parts;  // by SHA-256
 };
 
 Client::Client(Engine& engine, store::Home& home, proto::Dealers dealers, Options options)

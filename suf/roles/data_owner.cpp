@@ -143,9 +143,6 @@ std::vector<nn::SearchHit> DataOwner::Session::HitsOf(const Embedding& e, std::e
     *error = std::current_exception();
     hits.clear();
   }
-  std::stable_sort(hits.begin(), hits.end(), [](const nn::SearchHit& a, const nn::SearchHit& b) {
-    return a.rank != b.rank ? a.rank < b.rank : a.score > b.score;
-  });
   return hits;
 }
 

@@ -60,26 +60,39 @@ RowShape TableShape(const nn::IndexPlan& index) {
 }
 
 template <class T>
-void RowBlocks<T>::Fill(const store::SegmentList& segments, const ReadRows<T>& read, run::Inputs& inputs) {
+void RowBlocks<T>::Set(size_t block, std::function<WipedVector<T>()> make, run::Inputs& inputs) const {
+  const std::string name = prefix_ + shape_.names[block];
+  if (words_ == BlockWords::kHeld)
+    inputs.Set(name, make());
+  else
+    inputs.SetMade(name, shape_.words_of(block), std::move(make));
+}
+
+template <class T>
+void RowBlocks<T>::Fill(const store::SegmentList& segments, ReadRows<T> read, run::Inputs& inputs) {
+  const auto shared = std::make_shared<const ReadRows<T>>(std::move(read));
   const std::lock_guard l(m_);
   for (size_t b = 0; b < last_.size(); ++b) {
     const int64_t begin = int64_t(b) * shape_.block, rows = shape_.rows_of(b);
-    const std::vector<RowPiece> pieces = PiecesOf(segments, begin, begin + rows);
+    std::vector<RowPiece> pieces = PiecesOf(segments, begin, begin + rows);
     Sha256 key;
     key.Add(AsView("suf rows"));
     for (const RowPiece& p : pieces)
       key.Add(segments[p.segment].id).Number(uint64_t(p.first)).Number(uint64_t(p.at)).Number(uint64_t(p.count));
     LastBlock& last = last_[b];
     if (const Hash now = key.Done(); last.key != now) {
-      WipedVector<T> block(size_t(rows * shape_.width));
-      for (const RowPiece& p : pieces)
-        for (int64_t done = 0; done < p.count;) {
-          const int64_t first = p.first + done, count = std::min(p.count - done, kRowsAtOnce - first % kRowsOfBytes);
-          PlaceRows(shape_, read(p.segment, first, count), p.at + done, rows, block);
-          done += count;
-        }
-      last.inputs = {};
-      last.inputs.Set(prefix_ + shape_.names[b], std::move(block));
+      last = {};
+      const auto make = [this, b, pieces = std::move(pieces), shared] {
+        WipedVector<T> block(shape_.words_of(b));
+        for (const RowPiece& p : pieces)
+          for (int64_t done = 0; done < p.count;) {
+            const int64_t first = p.first + done, count = std::min(p.count - done, kRowsAtOnce - first % kRowsOfBytes);
+            PlaceRows(shape_, (*shared)(p.segment, first, count), p.at + done, shape_.rows_of(b), block);
+            done += count;
+          }
+        return block;
+      };
+      Set(b, make, last.inputs);
       last.key = now;
     }
     inputs.Add(last.inputs);
@@ -91,14 +104,18 @@ void RowBlocks<T>::Cut(int64_t rows, run::Inputs& inputs) const {
   for (size_t b = 0; b < shape_.names.size(); ++b) {
     const int64_t here = shape_.rows_of(b), kept = std::clamp(rows - int64_t(b) * shape_.block, int64_t{0}, here);
     if (kept == here) continue;
-    const std::string name = prefix_ + shape_.names[b];
-    WipedVector<T> block = *std::get<run::Inputs::SharedArray<T>>(inputs.Array(name));
-    if (shape_.transposed)
-      for (int64_t j = 0; j < shape_.width; ++j)
-        std::fill(block.begin() + j * here + kept, block.begin() + (j + 1) * here, T{});
-    else
-      std::fill(block.begin() + kept * shape_.width, block.end(), T{});
-    inputs.Set(name, std::move(block));
+    const auto make = [this, here, kept, words = inputs.Get(prefix_ + shape_.names[b], shape_.words_of(b)).words] {
+      const std::shared_ptr<const void> whole = words();
+      const T* const first = static_cast<const T*>(whole.get());
+      WipedVector<T> block(first, first + here * shape_.width);
+      if (shape_.transposed)
+        for (int64_t j = 0; j < shape_.width; ++j)
+          std::fill(block.begin() + j * here + kept, block.begin() + (j + 1) * here, T{});
+      else
+        std::fill(block.begin() + kept * shape_.width, block.end(), T{});
+      return block;
+    };
+    Set(b, make, inputs);
   }
 }
 

@@ -107,19 +107,20 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
 template <class T>
 void Generator::FillMasks(std::map<Hash, RowBlocks<T>>& blocks, const RowShape& shape, bool table,
                           const proto::IndexMask& index, run::Inputs& inputs) {
-  const IndexMasks masks(index.seed->view(), index.plan);
   store::SegmentList named = index.segments;  // by their B, because model owners may share an index plan
   for (store::SealedSegment& s : named) s.id = HashOf({index.seed->view(), s.id});
   RowBlocks<T>* of = nullptr;
   {
     const std::lock_guard l(m_);
-    of = &blocks.try_emplace(index.plan, shape, "B.").first->second;
+    of = &blocks.try_emplace(index.plan, shape, "B.", BlockWords::kMade).first->second;
   }
+  std::vector<Hash> ids;
+  for (const store::SealedSegment& s : index.segments) ids.push_back(table ? store::TableId(s.id) : s.id);
   of->Fill(
       named,
-      [&](size_t s, int64_t first, int64_t count) {
-        const Hash& id = index.segments[s].id;
-        return masks.Rows<T>(table ? store::TableId(id) : id, shape.width, first, count);
+      [masks = std::make_shared<const IndexMasks>(index.seed->view(), index.plan), ids = std::move(ids),
+       width = shape.width](size_t s, int64_t first, int64_t count) {
+        return masks->Rows<T>(ids[s], width, first, count);
       },
       inputs);
 }

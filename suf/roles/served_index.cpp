@@ -13,8 +13,8 @@ ServedIndex::ServedIndex(std::shared_ptr<const EngineIndex> index, uint32_t numb
       folder_(folder, IndexAccess::kRead),
       seed_(Share(folder_.MaskSeed())),
       masks_(seed_->view(), index_->hash),
-      rows_(SearchShape(index_->whole, index_->index.search), "W."),
-      table_(TableShape(index_->index), "W.") {
+      rows_(SearchShape(index_->whole, index_->index.search), "W.", BlockWords::kHeld),
+      table_(TableShape(index_->index), "W.", BlockWords::kHeld) {
   const proto::SessionIndex now = Begin();
   store::Job search{.entry = store::SearchEntry(number_)};
   (void)InputsFor(search, now, now.lists->back(), {});  // the first search finds them ready

@@ -45,7 +45,7 @@ auto Setter(uint64_t word, std::weak_ptr<const WipedVector<uint64_t>>* kept = nu
     inputs.Set("x", array);
   };
 }
-uint64_t WordIn(const run::Inputs& inputs) { return WordOf(inputs.Get("x", 1), 0); }
+uint64_t WordIn(const run::Inputs& inputs) { return *static_cast<const uint64_t*>(inputs.Get("x", 1).words().get()); }
 
 TEST(SharedInputs, KeepsTheLastOnesAndThoseInUse) {
   SharedInputs<int> shared(2);

@@ -1,20 +1,23 @@
 #include "suf/run/inputs.hpp"
 
 #include <atomic>
-#include <type_traits>
 
 namespace suf::run {
 
-void Inputs::Set(const std::string& name, AnyArray data) {
-  Drop(name);
+void Inputs::Put(const std::string& name, size_t count, pfss::Io::Data data) {
   static std::atomic<uint64_t> versions{0};
-  data_[name] = {std::move(data), ++versions};
+  data.version = ++versions;
+  data_.insert_or_assign(name, InputEntry{count, std::move(data)});
 }
 
-const Inputs::AnyArray& Inputs::Array(const std::string& name) const {
-  const auto it = data_.find(name);
-  if (it == data_.end()) throw Bug(Str("internal error: there is no input ", name));
-  return it->second.data;
+void Inputs::Set(const std::string& name, AnyArray data) {
+  std::visit(
+      [&](const auto& array) {
+        using T = typename std::decay_t<decltype(*array)>::value_type;
+        const auto words = [array]() -> std::shared_ptr<const void> { return {array, array->data()}; };
+        Put(name, array->size(), {words, int(sizeof(T)), std::is_signed_v<T>, 0});
+      },
+      data);
 }
 
 void Inputs::Add(const Inputs& other) {
@@ -24,16 +27,11 @@ void Inputs::Add(const Inputs& other) {
 void Inputs::Drop(const std::string& name) { data_.erase(name); }
 
 pfss::Io::Data Inputs::Get(const std::string& name, size_t count) const {
-  auto it = data_.find(name);
+  const auto it = data_.find(name);
   if (it == data_.end()) throw Bug(Str("internal error: the trace reads the input ", name, ", which nobody set"));
-  return std::visit(
-      [&](const auto& array) -> pfss::Io::Data {
-        using T = typename std::decay_t<decltype(*array)>::value_type;
-        if (array->size() != count)
-          throw Bug(Str("internal error: the input ", name, " has ", array->size(), " words; the trace reads ", count));
-        return {array->data(), int(sizeof(T)), std::is_signed_v<T>, it->second.version};
-      },
-      it->second.data);
+  if (it->second.count != count)
+    throw Bug(Str("internal error: the input ", name, " has ", it->second.count, " words; the trace reads ", count));
+  return it->second.data;
 }
 
 }  // namespace suf::run

@@ -1,9 +1,12 @@
 // A role's own data by name: P0's weights, P1's weights minus B, the dealer's B, and P1's text. Each array is held
-// once, at the width of its source. It is wiped when it is replaced, dropped, or destroyed.
+// once, at the width of its source. It is wiped when it is replaced, dropped, or destroyed. Others are made when a
+// backend reads them.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -28,12 +31,20 @@ class Inputs {
   void Set(const std::string& name, const std::vector<T>& data) {
     Set(name, WipedVector<T>(data.begin(), data.end()));
   }
+  // Sets `count` words that `make` makes for each reader, so that no memory holds them in between. It is thread-safe.
+  template <class T>
+  void SetMade(const std::string& name, size_t count, std::function<WipedVector<T>()> make) {
+    Put(name, count,
+        {[make = std::move(make)]() -> std::shared_ptr<const void> {
+           const auto made = std::make_shared<const WipedVector<T>>(make());
+           return {made, made->data()};
+         },
+         int(sizeof(T)), std::is_signed_v<T>, 0});
+  }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Returns `count` words, valid until Set(name) or Drop. Their version is from Set and unique in the process. Throws
-  // Bug if there is no such array of that size.
+  // Returns `count` words. Their version is from Set or SetMade and unique in the process. Throws Bug if there is no
+  // such array of that size.
   pfss::Io::Data Get(const std::string& name, size_t count) const;
-  // Returns an array, to share it or to read it. Throws Bug if there is none of this name.
-  const AnyArray& Array(const std::string& name) const;
   // Sets all arrays of another object here, which share their data and their versions.
   void Add(const Inputs& other);
   // Forgets one array.
@@ -41,9 +52,11 @@ class Inputs {
 
  private:
   struct InputEntry {
-    AnyArray data;
-    uint64_t version;
+    size_t count;
+    pfss::Io::Data data;
   };
+  // Sets an array and gives it a version.
+  void Put(const std::string& name, size_t count, pfss::Io::Data data);
   std::map<std::string, InputEntry> data_;
 };
 

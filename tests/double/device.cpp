@@ -236,12 +236,13 @@ void Split(const LimbSplit& one, const LimbSplit& other, const ZeroRange& cleare
   exec::cuda::Do(s, [=] {
     for (const LimbSplit& x : {one, other}) {
       auto* out = reinterpret_cast<uint64_t*>(x.planes);
+      const auto* const words = static_cast<const uint8_t*>(x.words);
       const size_t rows = size_t(x.to.rows), depth = size_t(x.to.depth);
       for (size_t b = 0; b < x.to.batch; ++b)
         for (size_t r = 0; r < rows; ++r)
           for (size_t d = 0; d < depth; ++d) {
             const size_t at = b * rows * depth + (x.transposed ? d * rows + r : r * depth + d);
-            *out++ = pfss::WordOf({x.words, x.bytes, x.is_signed, 0}, x.splat ? 0 : at);
+            *out++ = pfss::WordOf(words + (x.splat ? 0 : at * size_t(x.bytes)), x.bytes, x.is_signed);
           }
     }
     std::fill_n(cleared.at, cleared.bytes, uint8_t{0});

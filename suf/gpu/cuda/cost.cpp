@@ -25,14 +25,14 @@ DeviceCost DeviceCostOf(const Schedule& s, Role role, const DevicePlan& plan, co
   for (int i : Inputs(t, plan)) base.forms[i] = form(i);
   out.codes = int64_t(Assemble(s, role, plan, base).bytes.size() + 8 * base.forms.size() +
                       Sections(t, plan).size() * sizeof(fss::Prg::SectionKeys));
-  for (int i : ReadAsWords(t, plan))
+  for (int i : grouping::ReadAsWords(t, plan.plan))
     if (const auto it = base.forms.find(i); it != base.forms.end())
       out.inputs += Size(t.node(i).shape) * it->second.bytes;
   std::map<std::pair<uint16_t, int>, size_t> limbs;  // by name and ring, as DeviceWeightCache keeps them
   for (size_t k = 0; k < plan.plan.instructions.size(); ++k) {
     const grouping::Instruction& ins = plan.plan.instructions[k];
     if (!plan.Idle(t, k)) out.launches += LaunchesOf(s, plan, ins);
-    if (ins.group || ins.same >= 0 || !ReadsWeight(t, ins.node)) continue;
+    if (ins.group || ins.same >= 0 || !grouping::ReadsWeight(t, ins.node)) continue;
     const int i = plan.Root(t.node(ins.node).args[1]), bits = std::max(1, s.width(ins.node));
     const Node& w = t.node(i);
     const InputForm f = base.forms.at(i);

@@ -153,7 +153,7 @@ std::vector<uint64_t> CudaExecutor::Result(int i) {
   WipedVector<uint8_t> bytes(n * x.bytes);
   Download(bytes.data(), x.data, bytes.size(), stream.stream());
   stream.Wait();
-  for (uint64_t k = 0; k < n; ++k) out[k] = WordOf({bytes.data(), int(x.bytes), false, 0}, k) & mask;
+  for (uint64_t k = 0; k < n; ++k) out[k] = WordOf(&bytes[k * size_t(x.bytes)], int(x.bytes), false) & mask;
   return out;
 }
 

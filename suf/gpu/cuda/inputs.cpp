@@ -21,7 +21,8 @@ DeviceWeightCache::SharedMemory DeviceWeightCache::Get(const std::string& name, 
     const size_t bytes = count * size_t(data.bytes);
     const bool ours = held && held == own && held.use_count() == 2 && held->size() == bytes;
     if (!ours) held = std::make_shared<const DeviceMemory>(bytes);
-    Upload(held->data(), data.words, bytes, s);
+    const std::shared_ptr<const void> words = data.words();
+    Upload(held->data(), words.get(), bytes, s);
     version = data.version;
   }
   return held;
@@ -35,7 +36,8 @@ DeviceWeightCache::OperandLimbs DeviceWeightCache::Limbs(const std::string& name
     const auto form = ring::cuda::LimbsOf(data.bytes, data.is_signed, true, columns, depth, 1, bits);
     const DeviceMemory words(size_t(depth) * size_t(columns) * size_t(data.bytes));
     auto planes = std::make_shared<DeviceMemory>(form.bytes());
-    Upload(words.data(), data.words, words.size(), s);
+    const std::shared_ptr<const void> given = data.words();
+    Upload(words.data(), given.get(), words.size(), s);
     ring::cuda::Split({form, words.data(), data.bytes, data.is_signed, false, true, planes->data()}, {}, {}, s);
     exec::cuda::Finish(s);
     version = data.version;
@@ -58,23 +60,6 @@ InputForm FirstForm(const Trace& t, int i) {
   // Inputs that come with a text are its token ids, whole numbers of 32 bits. Other inputs have any form; the host
   // states it in time.
   return t.node(i).attrs[0] < 0 ? InputForm{8, false} : InputForm{4, true};
-}
-
-bool ReadsWeight(const Trace& t, int i) {
-  const Node& n = t.node(i);
-  if (n.op != Op::kMatmul || n.attrs[0]) return false;
-  const Node& b = t.node(n.args[1]);
-  return b.op == Op::kInput && b.shape.size() == 2;
-}
-
-std::set<int> ReadAsWords(const Trace& t, const DevicePlan& plan) {
-  std::set<int> out;
-  for (const grouping::Instruction& ins : plan.plan.instructions)
-    grouping::Reads(t, ins, [&](int a) {
-      const bool limbs = !ins.group && ins.same < 0 && ReadsWeight(t, ins.node) && t.node(ins.node).args[0] != a;
-      if (!limbs) out.insert(plan.Root(a));
-    });
-  return out;
 }
 
 bool ResidentInputs::HasWeight(int product, const OperandLimbs& weight) const {
@@ -110,7 +95,7 @@ void InputFeed::Take(size_t b, Io& io) {
     if (IsInput(ins)) changed |= RecordForm(ins.node, data_[ins.node] = io.Input(ins.node));
   if (changed) in_.MakeCodes(s_, role_);
   for (const Instruction& ins : instructions)
-    if (!ins.group && ins.same < 0 && ReadsWeight(s_.trace(), ins.node)) TakeWeight(b, ins.node);
+    if (!ins.group && ins.same < 0 && grouping::ReadsWeight(s_.trace(), ins.node)) TakeWeight(b, ins.node);
   for (const Instruction& ins : instructions)
     if (IsInput(ins) && in_.inputs.IsReadAsWords(ins.node)) TakeWords(ins.node);
 }

@@ -39,17 +39,13 @@ class DeviceWeightCache {
 
 // Returns the form of an input that is assumed until its host states it.
 InputForm FirstForm(const pfss::Trace& t, int i);
-// Returns whether node i is a product whose right operand is an input that stays.
-bool ReadsWeight(const pfss::Trace& t, int i);
-// Returns the input nodes that are not only read by products of weights.
-std::set<int> ReadAsWords(const pfss::Trace& t, const DevicePlan& plan);
 
 // Knows which memory of the cache the graphs of an instance read. It holds that memory until a later run replaces it.
 class ResidentInputs {
  public:
   using SharedMemory = DeviceWeightCache::SharedMemory;
   using OperandLimbs = DeviceWeightCache::OperandLimbs;
-  // Takes the inputs of ReadAsWords.
+  // Takes the inputs of grouping::ReadAsWords.
   explicit ResidentInputs(std::set<int> as_words) : as_words_(std::move(as_words)) {}
   bool IsReadAsWords(int input) const { return as_words_.count(input); }
   // Returns the words of an input, null before its first run.

@@ -15,7 +15,7 @@ struct Instance {
   Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> of, KernelCache* cache, bool worth)
       : plan(std::move(of)),
         memory(s, role, plan, streams.work),
-        inputs(ReadAsWords(s.trace(), *plan)),
+        inputs(grouping::ReadAsWords(s.trace(), plan->plan)),
         kernels(plan->plan.instructions.size(), cache, worth),
         graphs(plan->batches.size()),
         launches(plan->plan.instructions.size(), plan->chapters.size()) {}

@@ -44,7 +44,7 @@ Product ProductOf(const Schedule& s, int i) {
   p.depth = int(a.shape.back());
   p.one = b.shape.size() == 2;
   p.plain = !n.attrs[0];
-  p.weight = ReadsWeight(t, i);
+  p.weight = grouping::ReadsWeight(t, i);
   const int64_t m = n.shape[n.shape.size() - 2], batch = Size(n.shape) / (m * p.columns);
   p.rows = int(p.one ? m * batch : m);
   p.batch = p.one ? 1 : size_t(batch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "suf/compiler/bits.hpp"
 #include "suf/func/text.hpp"
@@ -25,11 +26,10 @@ using pfss::Trace;
 
 namespace {
 
-constexpr int64_t kMostRows = int64_t{1} << 24, kMostHits = 64;
+constexpr int64_t kMostHits = 64;
 const char* const kTold[] = {"ids", "order", "scores"};
 const char* const kSteps[] = {"parity", "digits", "blocks"};
 
-Factors BitFactors(const OpenedBit& b) { return {{1, 0, b.hat, {}, {}}, {1, 0, b.sign, b.rho, {}}}; }
 Factors Negated(const OpenedBit& b) {
   Pub in = 1 - b.hat;
   Pub sign = 0 - b.sign;
@@ -92,11 +92,11 @@ RealArray Search::Float(const RealCall& c, std::span<const RealArray* const> x) 
 
 void Search::Attributes(Visitor& v) {
   v.Int("columns", columns, 1, 1 << 20);
-  v.Int("places", places, 1, kMostRows);
-  v.Int("buckets", buckets, 2, kMostRows);
-  v.Int("block", block, 1, kMostRows);
-  v.Int("stop", stop, 1, kMostRows);
-  v.Many("groups", &groups, 8, 1, kMostRows);
+  v.Int("places", places, 1, kMostIndexRows);
+  v.Int("buckets", buckets, 2, kMostIndexRows);
+  v.Int("block", block, 1, kMostIndexRows);
+  v.Int("stop", stop, 1, kMostIndexRows);
+  v.Many("groups", &groups, 8, 1, kMostIndexRows);
   v.Int("k", k, 1, kMostHits);
   v.Int("floor", floor, -kBig, kBig);
   v.Choice("told", &told, kTold, "reveals ");
@@ -108,11 +108,11 @@ void Search::Fields(Visitor& v) {
   v.Choice("early", &early, kSteps, "compares early rounds by ");
   v.Choice("late", &late, kSteps, "compares late rounds by ");
   v.Choice("pairs", &pairs, kSteps, "compares pairs by ");
-  v.Int("late_from", late_from, 0, kMostRows);
+  v.Int("late_from", late_from, 0, kMostIndexRows);
 }
 
 void Search::Verify(const std::string& where) const {
-  Wanted(rows() <= kMostRows, where, "it has more rows than an index may have");
+  Wanted(rows() <= kMostIndexRows, where, "it has more rows than an index may have");
   Wanted(told != ToldOfHits::kOrder || k <= kMostRankedHits, where, "more than 16 hits have an order");
   int64_t n = buckets;
   for (const int64_t count : groups) {
@@ -219,6 +219,9 @@ std::vector<SearchHit> Search::Decode(std::span<const int64_t> y) const {
            " rows; report it to the operator of the model owner");
     out.push_back(hit);
   }
+  std::sort(out.begin(), out.end(), [](const SearchHit& a, const SearchHit& b) {
+    return std::tuple(a.rank, -a.score, a.row) < std::tuple(b.rank, -b.score, b.row);
+  });
   return out;
 }
 
@@ -288,7 +291,7 @@ compiler::OwedWord Search::Hits(Trace& t, const PlacedWires& best) const {
       Pub sign = 1 - hat * 2;
       return OpenedBit{hat, sign, Lift(plane.r)};
     }();
-    for (compiler::Factor b : BitFactors(bit)) {
+    for (compiler::Factor b : gates::BitFactors(bit)) {
       b.shift = j;
       word.push_back(b);
     }

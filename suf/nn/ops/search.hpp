@@ -9,6 +9,8 @@ namespace suf::nn {
 // P1 learns the row of a hit: alone, with its rank, or with its score.
 enum class ToldOfHits : uint8_t { kIds, kOrder, kScores };
 
+// The rows that an index may have at most.
+inline constexpr int64_t kMostIndexRows = int64_t{1} << 24;
 // The most hits that have an order.
 inline constexpr int64_t kMostRankedHits = 16;
 
@@ -57,8 +59,8 @@ struct Search : OperatorBase<Search> {
   int Planes() const;  // bits of a place
   int64_t Entries() const;
   int ResultRing() const;
-  // Returns the hits of a result, by the position of their entries. Throws Cause::kPeer for a word that no honest P0
-  // can cause.
+  // Returns the hits of a result, the best one first. Hits that are told alike come by row. Throws Cause::kPeer for a
+  // word that no honest P0 can cause.
   std::vector<SearchHit> Decode(std::span<const int64_t> y) const;
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;

@@ -8,9 +8,6 @@
 
 namespace suf::nn {
 
-// The rows that an index may have at most.
-inline constexpr int64_t kMostIndexRows = int64_t{1} << 24;
-
 // Returns the capacity of an index that must hold so many rows. Capacities grow by a quarter from 256 on, so that an
 // append seldom changes the trace.
 int64_t CapacityFor(int64_t rows);

@@ -20,6 +20,7 @@ struct RowShape {
   int bits = 0;             // of a masked word
   bool transposed = false;  // whether a block is (width, rows) instead of (rows, width)
   int64_t rows_of(size_t i) const { return std::min(block, rows - int64_t(i) * block); }
+  size_t words_of(size_t i) const { return size_t(rows_of(i) * width); }
   // Returns the bytes of so many rows as W - B.
   uint64_t BytesOf(int64_t count) const { return uint64_t(count * width * bits + 7) / 8; }
 };
@@ -38,17 +39,21 @@ inline constexpr int64_t kRowsOfBytes = 8;
 template <class T>
 using ReadRows = std::function<WipedVector<T>(size_t segment, int64_t first, int64_t count)>;
 
-// The blocks of an index in one role. It keeps those of the last list, so that a longer one makes only those that
-// changed. Rows beyond the list are zeros. Thread-safe.
+// Whether a role has the words of a block in memory, or makes them when a backend reads them. The backend keeps what it
+// derives from them.
+enum class BlockWords { kHeld, kMade };
+
+// The blocks of an index in one role. It keeps those of the last list, so that a longer one has new versions only of
+// those that changed. Rows beyond the list are zeros. Thread-safe.
 template <class T>
 class RowBlocks {
  public:
   // `prefix` is "W.", "Wh." or "B.".
-  RowBlocks(RowShape shape, std::string prefix)
-      : shape_(std::move(shape)), prefix_(std::move(prefix)), last_(shape_.names.size()) {}
+  RowBlocks(RowShape shape, std::string prefix, BlockWords words)
+      : shape_(std::move(shape)), prefix_(std::move(prefix)), words_(words), last_(shape_.names.size()) {}
   const RowShape& shape() const { return shape_; }
-  // Sets the inputs of all blocks for this list.
-  void Fill(const store::SegmentList& segments, const ReadRows<T>& read, run::Inputs& inputs);
+  // Sets the inputs of all blocks for this list. Blocks that are made call `read` later, from several threads.
+  void Fill(const store::SegmentList& segments, ReadRows<T> read, run::Inputs& inputs);
   // Replaces rows from `rows` on by zeros.
   void Cut(int64_t rows, run::Inputs& inputs) const;
 
@@ -57,8 +62,11 @@ class RowBlocks {
     Hash key{};
     run::Inputs inputs;
   };
+  void Set(size_t block, std::function<WipedVector<T>()> make, run::Inputs& inputs) const;
+
   const RowShape shape_;
   const std::string prefix_;
+  const BlockWords words_;
   std::mutex m_;
   std::vector<LastBlock> last_;
 };
