@@ -6,22 +6,17 @@
 #include <algorithm>
 #include <functional>
 
-#include "fuzz/fuzz.hpp"
-#include "fuzz/small_index.hpp"
+#include "fuzz/base_plan.hpp"
 #include "suf/base/digest.hpp"
 
 namespace {
 using namespace suf;
-using fuzz::Pull, fuzz::WriteTo;
+using fuzz::BasePlan, fuzz::Pull, fuzz::WriteTo;
 using roles::IndexFolder;
 
 constexpr Hash kKey{1};
 constexpr int64_t kRows = 6;  // of the sound index, in two segments
 
-const nn::Plan& BasePlan() {
-  static const nn::Plan plan = nn::Parse(fuzz::TextOf(fuzz::ReadFrom(SUF_FUZZ_DIR "/plan.json")));
-  return plan;
-}
 const nn::IndexPlan& Index() {
   static const nn::IndexPlan index = nn::ParseIndexPlan(nn::Serialize(fuzz::SmallIndex(BasePlan())));
   return index;

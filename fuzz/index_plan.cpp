@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "fuzz/fuzz.hpp"
+#include "fuzz/base_plan.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/pfss/lint.hpp"
@@ -15,12 +15,8 @@
 
 namespace {
 using namespace suf;
+using fuzz::BasePlan;
 using Json = nlohmann::ordered_json;
-
-const nn::Plan& BasePlan() {
-  static const nn::Plan plan = nn::Parse(fuzz::TextOf(fuzz::ReadFrom(SUF_FUZZ_DIR "/plan.json")));
-  return plan;
-}
 
 // Returns the text with its fields in canonical order, for the base plan, under the right hash. Other text stays as it
 // is.

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
+#include "fuzz/base_plan.hpp"
 #include "fuzz/peer.hpp"
-#include "fuzz/small_index.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/compose/plan.hpp"

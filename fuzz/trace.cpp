@@ -1,7 +1,7 @@
 // Fuzzes a plan that no honest compiler writes. The input is a list of {u16 which, i64 value}; each value replaces one
 // parameter of fuzz/plan.json. A change that Check refuses is undone, so the next one meets a sound plan. The final
 // plan is emitted as a trace and scheduled, as each role does before it connects.
-#include "fuzz/fuzz.hpp"
+#include "fuzz/base_plan.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/pfss/schedule.hpp"
 #include "suf/ring/modular.hpp"
@@ -71,7 +71,7 @@ void Visit(Patch& patch, nn::Plan& plan) {
 }  // namespace
 
 SUF_FUZZ(trace) {
-  static const nn::Plan base = [] { return nn::Parse(fuzz::TextOf(fuzz::ReadFrom(SUF_FUZZ_DIR "/plan.json"))); }();
+  static const nn::Plan& base = fuzz::BasePlan();
   static const size_t fields = [] {
     nn::Plan copy = base;
     Patch all(~size_t{0}, 0);

@@ -1,8 +1,15 @@
-// The index of fuzz/index_folder.cpp, whose seeds name its plan.
+// Plans that several targets and their seeds share.
 #pragma once
+#include "fuzz/fuzz.hpp"
 #include "suf/nn/plan/index_plan.hpp"
 
 namespace suf::fuzz {
+
+// Returns the small model's plan.
+inline const nn::Plan& BasePlan() {
+  static const nn::Plan plan = nn::Parse(TextOf(ReadFrom(SUF_FUZZ_DIR "/plan.json")));
+  return plan;
+}
 
 // Returns an index plan of 12 rows for a model's plan.
 inline nn::IndexPlan SmallIndex(const nn::Plan& plan) {
