@@ -32,6 +32,7 @@
 #include "suf/nn/ops/search.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/ring/modular.hpp"
+#include "suf/ring/pack.hpp"
 #include "suf/run/deal.hpp"
 
 namespace suf::bench {
@@ -115,31 +116,25 @@ class SearchTask final : public Task {
     (void)op_.Build({t, 1, true, nn::OperandForm::kOpen, kNode, "hits", 0, 1}, std::vector<nn::AnyWire>{x});
     t.close();
   }
+  // As in the roles, P0 has words in memory. The dealer makes its words when they are read, and P1 unpacks them.
   void SetRows(Role role, run::Inputs& inputs) const override {
     for (int64_t b = 0; b < op_.blocks(); ++b) {
-      const int64_t count = op_.rows_of(b);
-      const auto size = size_t(kColumns * count);
-      WipedVector<int16_t> plain(role == Role::kModel ? size : 0);
-      WipedVector<uint32_t> masked(role == Role::kModel ? 0 : size);
-      const auto cut = uint32_t(ring::Mask(op_.ScoreRing()));
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t row = b * op_.block + i;
-        const Ints w = role == Role::kDealer || row >= rows_ ? Ints(kColumns, 0) : RowAt(row, op_.g);
-        for (int64_t j = 0; j < kColumns; ++j) {
-          const auto at = size_t(j * count + i);
-          if (role == Role::kModel) {
-            plain[at] = int16_t(w[size_t(j)]);
-          } else {
-            const auto mask = uint32_t(MaskAt(uint64_t(b), at));
-            masked[at] = (role == Role::kDealer ? mask : uint32_t(w[size_t(j)]) - mask) & cut;
-          }
-        }
-      }
       const std::string slot = Str(kNode, ".rows", b);
-      if (role == Role::kModel)
-        inputs.Set("W." + slot, std::move(plain));
-      else
-        inputs.Set((role == Role::kDealer ? "B." : "Wh.") + slot, std::move(masked));
+      const size_t size = SizeOf(b);
+      if (role == Role::kModel) {
+        inputs.Set("W." + slot, Block<int16_t>(role, b));
+      } else if (role == Role::kDealer) {
+        inputs.SetMade<uint32_t>("B." + slot, size, [this, role, b] { return Block<uint32_t>(role, b); });
+      } else {
+        const int bits = op_.ScoreRing();
+        const auto packed = std::make_shared<Bytes>(ring::PackedBytes(size, bits));
+        ring::Pack<uint32_t>(Block<uint32_t>(role, b).data(), size, bits, packed->data());
+        inputs.SetMade<uint32_t>("Wh." + slot, size, [packed, size, bits] {
+          WipedVector<uint32_t> words(size);
+          ring::Unpack<uint32_t>(packed->data(), size, bits, words.data());
+          return words;
+        });
+      }
     }
     if (role == Role::kModel) inputs.Set(Str("W.", kNode, ".bias"), Bias());
   }
@@ -183,6 +178,24 @@ class SearchTask final : public Task {
     void See(const char*, std::span<const int64_t>) override {}
     void Leave(const char*, int64_t, int64_t) override {}
   };
+  size_t SizeOf(int64_t b) const { return size_t(kColumns * op_.rows_of(b)); }
+  // Returns a block of P0's rows, of B or of P1's W - B.
+  template <class T>
+  WipedVector<T> Block(Role role, int64_t b) const {
+    const int64_t count = op_.rows_of(b);
+    const auto cut = T(ring::Mask(op_.ScoreRing()));
+    WipedVector<T> block(SizeOf(b));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t row = b * op_.block + i;
+      const Ints w = role == Role::kDealer || row >= rows_ ? Ints(kColumns, 0) : RowAt(row, op_.g);
+      for (int64_t j = 0; j < kColumns; ++j) {
+        const auto at = size_t(j * count + i);
+        const uint64_t mask = role == Role::kModel ? 0 : MaskAt(uint64_t(b), at);
+        block[at] = T(T(role == Role::kDealer ? mask : uint64_t(w[size_t(j)]) - mask) & cut);
+      }
+    }
+    return block;
+  }
   Ints Bias() const {
     Ints bias;
     for (int64_t row = 0; row < op_.rows(); ++row)

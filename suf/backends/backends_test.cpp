@@ -355,7 +355,8 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
   }
 }
 
-// Words that are made for their reader are made once for all products of a version, and once a run for other readers.
+// Words that are made for their reader are made once a version if only products read them. Otherwise each run makes
+// them.
 TEST(Backends, MakesWordsWhenTheyAreRead) {
   for (bool also_as_words : {false, true}) {
     Fixture f;

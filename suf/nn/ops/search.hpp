@@ -59,7 +59,7 @@ struct Search : OperatorBase<Search> {
   int Planes() const;  // bits of a place
   int64_t Entries() const;
   int ResultRing() const;
-  // Returns the hits of a result, the best one first. Hits that are told alike come by row. Throws Cause::kPeer for a
+  // Returns the hits of a result, the best one first. Hits that P1 cannot order come by row. Throws Cause::kPeer for a
   // word that no honest P0 can cause.
   std::vector<SearchHit> Decode(std::span<const int64_t> y) const;
 

@@ -81,7 +81,7 @@ std::vector<SearchHit> ByHand(const Search& op, const Ints& scores) {
   return out;
 }
 
-// Hits that are told alike come by row.
+// Hits that P1 cannot order come by row.
 std::vector<SearchHit> Sorted(std::vector<SearchHit> hits) {
   std::stable_sort(hits.begin(), hits.end(), [](const SearchHit& a, const SearchHit& b) { return a.row < b.row; });
   std::stable_sort(hits.begin(), hits.end(), [](const SearchHit& a, const SearchHit& b) { return a.score > b.score; });
