@@ -1,6 +1,8 @@
 // Sessions with indexes: lists of index plans, lists of segments, W - B in parts, bundles of a list, and fetches.
 #include <gmock/gmock.h>
 
+#include <mutex>
+
 #include "suf/proto/announcement.hpp"
 #include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/world.hpp"
@@ -59,7 +61,10 @@ struct IndexWorld : World {
       sent.push_back(part.id);
       out.Write(PartBytes(part));
     };
-    host.has_list = [this](const SessionIndex& s) { return SegmentsOf(*index->lists, s.lists->back()).has_value(); };
+    host.has_list = [this](const SessionIndex& s) {
+      const std::lock_guard l(compaction);
+      return SegmentsOf(*index->lists, s.lists->back()).has_value();
+    };
     return host;
   }
   store::Job Search(uint32_t tokens = 4) const { return {store::SearchEntry(1), 0, tokens}; }
@@ -81,6 +86,7 @@ struct IndexWorld : World {
     return lists;
   }
   BundlePlan data_plan;
+  std::mutex compaction;  // of `index` while a session runs
   std::optional<SessionIndex> index;
   std::vector<Hash> sent;
 };
@@ -368,6 +374,7 @@ TEST(IndexBundles, AnnouncedBeforeACompactionAreNotUsedAfterIt) {
     DataSession s(ch, w.data_plan, w.lane[1], w.Dial(), w.keys);
     const auto compacts = [&](Inference& inf) {
       TestRun(inf);
+      const std::lock_guard l(w.compaction);
       w.index.emplace(IndexOf(w.plan, {8}, 30));
     };
     s.Infer(w.Search(), compacts, w.Search());
