@@ -238,11 +238,13 @@ struct FullHome {
     for (const LaneId& id : {kLane, kForgotten, kNew}) std::filesystem::remove_all(FolderOf(id));
     home_.emplace(dir_);
     for (size_t i = 0; i + 2 < kMostLanes; ++i) (void)home_->Open(kOwner, Filler(i));
-    const auto lane = home_->Open(kOwner, kLane), old = home_->Open(kOwner, kForgotten);
-    for (uint64_t serial : {1, 2, 3}) Put(*lane, serial);
-    Put(*old, kUsed);
-    (void)Witnessed(*old, kUsed).Claim(kUsed, EvenBody(kBody));
-    old->Finish(kUsed);
+    {
+      const auto lane = home_->Open(kOwner, kLane), old = home_->Open(kOwner, kForgotten);
+      for (uint64_t serial : {1, 2, 3}) Put(*lane, serial);
+      Put(*old, kUsed);
+      (void)Witnessed(*old, kUsed).Claim(kUsed, EvenBody(kBody));
+      old->Finish(kUsed);
+    }
     home_.reset();  // a process that forgets a lane opens this store
   }
   // Opens the store. kForgotten was used longest ago, and has the rest of a broken delivery.

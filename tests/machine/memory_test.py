@@ -28,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import FunctionWorld, HeldRuns, Tap, World
 from rows import each
 
-HEADER, TAG, AHEAD = 352, 16, 4  # bytes, bytes, bundles
+HEADER, TAG, AHEAD = 384, 16, 4  # bytes, bytes, bundles
 SLOW = 60  # seconds, because no time-out is the subject here
 TOKENS, OTHER = 8, 12  # of texts with preprocessed bundles, and of others
 
@@ -178,8 +178,8 @@ def after_a_run(base, _):
     with ModelCase(base, 'run') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes()
-        seeds = {'seed of P0': seed(w, 'serve', bundles['model'][2].seed_hash[0], b_seed),
-                 'seed of P1': seed(w, 'embed', bundles['data'][2].seed_hash[1], bytes(32))}
+        seeds = {'seed of P0': seed(w, 'serve', bundles['model'][2].seed_hash[0], b_seed + bytes(32)),
+                 'seed of P1': seed(w, 'embed', bundles['data'][2].seed_hash[1], bytes(64))}
         texts = [base.text(TOKENS, 7), base.text(OTHER, 8)]
         first, second = ({name: forms(w.ids(t))} for name, t in zip(('ids of the run', 'ids to come'), texts))
         (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
@@ -239,8 +239,8 @@ def after_a_call(base, _):
     with FunctionCase(base, 'call') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes() if (w.dir / 'model' / 'b.seed').exists() else bytes(32)
-        seeds = {'seed of P0': seed(w, 'serve', bundles['model'][2].seed_hash[0], b_seed),
-                 'seed of P1': seed(w, 'embed', bundles['data'][2].seed_hash[1], bytes(32))}
+        seeds = {'seed of P0': seed(w, 'serve', bundles['model'][2].seed_hash[0], b_seed + bytes(32)),
+                 'seed of P1': seed(w, 'embed', bundles['data'][2].seed_hash[1], bytes(64))}
         dealt = {k: v for p in ('model', 'data') for k, v in of(f'bundle {AHEAD} of {p}', bundles[p][AHEAD]).items()}
         hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)')[1])]}
         holds(w.dealer, {**dealt, **seeds, **hashes}, 'a fingerprint')
