@@ -14,15 +14,16 @@ using exec::cuda::Upload;
 // ---- The cache of a device
 
 DeviceWeightCache::SharedMemory DeviceWeightCache::Get(const std::string& name, const Io::Data& data, size_t count,
-                                                       const SharedMemory& own, StreamHandle s) {
+                                                       const SharedMemory& own, StreamHandle s,
+                                                       std::shared_ptr<const void>* uploaded) {
   std::lock_guard l(m_);
   auto& [version, held] = words_[name];
   if (!held || version != data.version) {
     const size_t bytes = count * size_t(data.bytes);
     const bool ours = held && held == own && held.use_count() == 2 && held->size() == bytes;
     if (!ours) held = std::make_shared<const DeviceMemory>(bytes);
-    const std::shared_ptr<const void> words = data.words();
-    Upload(held->data(), words.get(), bytes, s);
+    *uploaded = data.words();
+    Upload(held->data(), uploaded->get(), bytes, s);
     version = data.version;
   }
   return held;
@@ -115,7 +116,8 @@ void InputFeed::TakeWords(int input) {
   const StreamHandle s = in_.streams.work.stream();
   auto& words = in_.inputs.Words(input);
   const uint8_t* const was = words ? words->data() : nullptr;
-  words = weights_.Get(s_.trace().name(node(input).label), data_.at(input), size_t(Size(node(input).shape)), words, s);
+  words = weights_.Get(s_.trace().name(node(input).label), data_.at(input), size_t(Size(node(input).shape)), words, s,
+                       &uploaded_.emplace_back());
   const uint8_t* const at = words->data();
   if (at != was) Upload(const_cast<uint8_t*>(in_.memory.Value(s_, input).data), &at, sizeof at, s);
 }

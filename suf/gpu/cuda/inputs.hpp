@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "suf/gpu/cuda/groups/assemble.hpp"
 #include "suf/ring/cuda/products.hpp"
@@ -18,9 +19,10 @@ class DeviceWeightCache {
  public:
   using SharedMemory = std::shared_ptr<const exec::cuda::DeviceMemory>;
   // Returns the words of an input of `count` elements, uploading them if the version is new. `own` is the caller's
-  // reference to the words before. If it is the only other one, the upload reuses that memory.
+  // reference to the words before. If it is the only other one, the upload reuses that memory. `uploaded` receives the
+  // host's words, which must stay until the stream has read them.
   SharedMemory Get(const std::string& name, const pfss::Io::Data& data, size_t count, const SharedMemory& own,
-                   exec::cuda::StreamHandle s);
+                   exec::cuda::StreamHandle s, std::shared_ptr<const void>* uploaded);
   // The limbs of a right operand.
   struct OperandLimbs {
     ring::cuda::Limbs form;
@@ -84,7 +86,8 @@ class InputFeed {
   const Role role_;
   Instance& in_;
   DeviceWeightCache& weights_;
-  std::map<int, pfss::Io::Data> data_;  // by node
+  std::map<int, pfss::Io::Data> data_;                      // by node
+  std::vector<std::shared_ptr<const void>> uploaded_ = {};  // words of this run
 };
 
 }  // namespace suf::gpu::cuda
