@@ -44,7 +44,7 @@ using ReadRows = std::function<WipedVector<T>(size_t segment, int64_t first, int
 enum class BlockWords { kHeld, kMade };
 
 // The blocks of an index in one role. It keeps those of the last list, so that a longer one has new versions only of
-// those that changed. Rows beyond the list are zeros. Thread-safe.
+// those that changed. Rows beyond the list are zeros. Inputs whose words are made must not outlive it. Thread-safe.
 template <class T>
 class RowBlocks {
  public:

@@ -48,8 +48,8 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
 // Returns the SHA-256 of the bytes that WriteSetup writes.
 Hash SetupHash(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks);
 
-// The dealer's generator of bundle pairs. It keeps B of the last two pairs of weights id and seed, and those in use.
-// Thread-safe: threads deal side by side.
+// The dealer's generator of bundle pairs. It keeps B of the last two pairs of weights id and seed, and those in use. Of
+// an index it keeps the seed. Thread-safe: threads deal side by side.
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
