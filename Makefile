@@ -64,6 +64,7 @@ gpu-test: setup
 	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS) cuda_tests backends_test gates_test nn_test model_test simulatable_test suf
 	tools/gpu/test.sh $(BUILD)
+	tools/gpu/search.sh $(BUILD)
 
 ## accept         200 sentences by three processes and 40 by each of two other models, word for word; 200 searches
 accept: build model
